@@ -16,6 +16,7 @@ use ralph_loop_task::config::{Expect, Settings, VerifierConfig, is_inside};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,13 +64,17 @@ pub(crate) fn read(repo: &Repo) -> Result<Vec<HiddenCriterion>, AppError> {
         return Err(AppError::usage(format!("`{file}` is tracked by git, so agents can read it"))
             .hint("take it out: `git rm -r --cached .ralph/hidden`"));
     }
-    let all: Vec<Written> = serde_json::from_slice(&text).map_err(|error| {
+    parse(&path, &text)
+}
+
+fn parse(path: &Path, text: &[u8]) -> Result<Vec<HiddenCriterion>, AppError> {
+    let all: Vec<Written> = serde_json::from_slice(text).map_err(|error| {
         let place = format!("{}:{}:{}", path.display(), error.line(), error.column());
         AppError::usage(format!("{place}: {error}")).hint(
             "write a list such as `[{ \"command\": \"pytest test_limits.py\", \"files\": [\"test_limits.py\"] }]`",
         )
     })?;
-    all.into_iter().map(|one| with_files(&path, one)).collect()
+    all.into_iter().map(|one| with_files(path, one)).collect()
 }
 
 fn with_files(path: &Path, one: Written) -> Result<HiddenCriterion, AppError> {
@@ -116,8 +121,12 @@ pub(crate) fn keep(home: &StateHome, run: &RunId, criteria: &[HiddenCriterion]) 
     if criteria.is_empty() {
         return Ok(());
     }
-    let text = serde_json::to_vec(criteria).unwrap_or_default();
-    artifacts::write_atomic(&kept_at(home, run), &text)?;
+    let (path, text) = (kept_at(home, run), serde_json::to_vec(criteria).unwrap_or_default());
+    let folder = path.parent().unwrap_or(&path);
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| {
+        AppError::environment(format!("cannot make the folder `{}`: {error}", folder.display()))
+    })?;
+    artifacts::write_atomic(&path, &text)?;
     Ok(())
 }
 
@@ -203,5 +212,43 @@ impl ExecSink for Silent<'_> {
             Some(_) => ControlFlow::Break(StopCause::Suspended),
             None => ControlFlow::Continue(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn criteria_come_with_their_files_and_a_wrong_one_names_the_fix() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("t.py"), "assert True\n").unwrap();
+        let path = dir.path().join("criteria.json");
+        let read = |text: &str| parse(&path, text.as_bytes());
+        let found =
+            read(r#"[{"command": "python3 t.py", "files": ["t.py"], "description": "mine"}]"#).unwrap();
+        assert_eq!(found[0].files["t.py"], "assert True\n");
+        for (text, words, fix) in [
+            (r#"[{"comand": "x"}]"#, "criteria.json:1:10", "write a list"),
+            (r#"[{"command": "x", "files": ["../t.py"]}]"#, "`../t.py` isn't a file in this folder", "`..`"),
+            (r#"[{"command": "x", "files": ["gone.py"]}]"#, "can't read `gone.py`", "put the file at"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.message.contains(words) && error.next().contains(fix), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn the_settings_of_a_run_say_nothing_about_what_is_checked() {
+        let criterion = HiddenCriterion {
+            command: "secret-command".to_owned(),
+            files: [("secret.py".to_owned(), "secret-text".to_owned())].into(),
+            timeout_seconds: 1,
+        };
+        let mut settings = ralph_loop_task::config::ConfigFile::default().resolve();
+        add_to(&mut settings, std::slice::from_ref(&criterion));
+        add_to(&mut settings, &[criterion]);
+        assert_eq!(settings.required_verifiers.iter().filter(|name| *name == "hidden-1").count(), 1);
+        assert!(!serde_json::to_string(&settings).unwrap().contains("secret"));
     }
 }

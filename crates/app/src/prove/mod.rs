@@ -1,5 +1,5 @@
-//! The proof of a commit that no run made: by a person, or another tool. Works in a repo of its own, so that
-//! the user's stays as it is.
+//! The proof of a commit that no run made: by a person, or another tool. Works in a separate repo, so that
+//! nothing changes in the user's.
 
 mod folders;
 mod revision;
@@ -64,7 +64,7 @@ pub fn prove(
     let users = Repo::discover(env.vars(), &top)?;
     let now = SystemClock::default().now();
     let run_id = ralph_loop_core::run_id::new(now);
-    let wanted = revision::find(&env, request, &users)?;
+    let wanted = revision::find(&env, request.what.as_deref(), request.base.as_deref(), &users)?;
     let folders = Folders::new(&home, &run_id, &users.top);
     let scratch = checkout::separate(&users, &users.head, folders.source())?;
     let pair = wanted.bring(&scratch)?;
@@ -155,7 +155,7 @@ fn nothing_asked() -> Task {
     }
 }
 
-/// The folder in the separate repo that stands for the user's.
+/// The user's folder, in the separate repo.
 fn below(folder: &Path, top: &Path, scratch: &Path) -> PathBuf {
     let below = folder.strip_prefix(top).map(|below| scratch.join(below));
     below.ok().filter(|folder| folder.is_dir()).unwrap_or_else(|| scratch.to_owned())

@@ -1,6 +1,5 @@
 //! Which commit is proven, and which one it is compared with.
 
-use super::ProveRequest;
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::{handover, settings};
@@ -39,11 +38,16 @@ enum Source {
     },
 }
 
-/// Reads the request; asks the code host only about a pull request.
-pub fn find(env: &Environment, request: &ProveRequest, users: &Repo) -> Result<Wanted, AppError> {
+/// Finds `what`, to be compared with `base`; asks the code host only about a pull request.
+pub fn find(
+    env: &Environment,
+    what: Option<&str>,
+    base: Option<&str>,
+    users: &Repo,
+) -> Result<Wanted, AppError> {
     let settings = settings::load(env, &users.top)?.file.resolve();
-    let name = request.what.clone().unwrap_or_else(|| "HEAD".to_owned());
-    let given = match &request.base {
+    let name = what.unwrap_or("HEAD").to_owned();
+    let given = match base {
         None => None,
         Some(base) => Some(commit_of(users, base)?.ok_or_else(|| unknown(base, "--base "))?),
     };

@@ -187,3 +187,31 @@ fn strangers_pull_requests_and_edited_issues_start_nothing() {
     let bad = job.step("issues", &labeled_by("ralph-user"), &[("RALPH_ACTION_TOKEN", "wrong")]).exits(4);
     assert!(bad.stderr.contains("401"), "{}", bad.stderr);
 }
+
+#[test]
+fn prove_takes_the_commits_of_a_pull_request_and_nothing_else() {
+    if !has_python() {
+        return;
+    }
+    let env = TestEnv::new(RALPH);
+    let job = Job::new(&env);
+    job.repo.write("part.txt", "done\n");
+    job.repo.git(&["add", "part.txt"]);
+    job.repo.git(&["commit", "-qm", "work"]);
+    let commit = |rev: &str| job.repo.git(&["rev-parse", rev]);
+    let event = json!({ "pull_request": {
+        "head": { "sha": commit("HEAD"), "ref": "--isolation=none" },
+        "base": { "sha": commit("HEAD~1"), "ref": "main" },
+    } });
+    let prove = [("RALPH_ACTION_PROVE", "true"), ("RALPH_ACTION_TOKEN", "")];
+    let done = job.step("pull_request", &event, &prove).exits(0);
+    let output = job.written("output");
+    assert!(output.starts_with("started=false\nsuccess=true\n"), "{output} {}", done.stdout);
+    assert!(output.contains("proof=independent\n"), "{output}");
+    let forged = json!({ "pull_request": { "head": { "sha": "--base" }, "base": { "sha": "x" } } });
+    job.step("pull_request", &forged, &prove).exits(4);
+    for name in ["pull_request_target", "issues"] {
+        let refused = job.step(name, &event, &prove).exits(0);
+        assert!(refused.stdout.contains("nothing was run"), "{name}: {}", refused.stdout);
+    }
+}

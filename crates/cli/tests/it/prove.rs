@@ -138,6 +138,25 @@ fn thorough_lists_the_hunks_that_no_check_notices() {
     assert_eq!(bounded["thorough"]["unnoticed"], json!([]));
 }
 
+#[test]
+fn a_pull_request_is_fetched_without_a_trace() {
+    let env = TestEnv::new(RALPH);
+    env.user_config(&json!({ "local_forge": env.path("forge") }));
+    let repo = TestRepo::new(
+        &env,
+        "repo",
+        &[("PROMPT.md", "# Fix it\n"), ("test_part.py", TEST), ("part.py", WRONG)],
+    );
+    let agent = repo.agent("stub", "echo \"VALUE = 'right'\" > part.py\necho '<promise>COMPLETE</promise>'");
+    repo.configure(&[agent], CHECK, &json!({"publish": "pr", "poll_seconds": 0.05}));
+    repo.run(&[]).exits(0);
+    let before = repo.git(&["for-each-ref"]);
+    let proof = prove(&repo, &["1"]).exits(0).json();
+    assert_eq!(proof["base"], json!(repo.git(&["rev-parse", "main"])), "{proof}");
+    assert_eq!(proof["level"], json!("independent"));
+    assert_eq!(repo.git(&["for-each-ref"]), before);
+}
+
 /// Files below a folder, without following links.
 fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -183,7 +202,7 @@ fn a_hidden_criterion_decides_and_no_agent_sees_it() {
     let run = done.json();
     assert_eq!((done.code, &run["iterations"]), (Some(0), &json!(2)), "{} {}", done.stdout, done.stderr);
     let prompts = repo.read("seen.txt");
-    assert!(prompts.contains("hidden-1") && prompts.contains("FAILED"), "{prompts}");
+    assert!(prompts.contains("- hidden check 1 (required): FAILED"), "{prompts}");
     assert!(!format!("{}{}", done.stdout, done.stderr).contains("marker-of"), "{}", done.stderr);
     // Everything that ralph wrote, except for what the user wrote and the run's own copy of that.
     let own = [repo.dir.join(".ralph/hidden"), env.path("state/ralph/hidden")];

@@ -213,7 +213,11 @@ fn task_text(state: &RunState) -> std::borrow::Cow<'_, str> {
 
 fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
     let (settings, place) = (&state.spec.settings, Place { state, kind });
-    let mut checks: Vec<String> = settings.required().map(|v| format!("`{}`", v.command_line())).collect();
+    let mut checks: Vec<String> = settings
+        .required()
+        .filter(|v| parts::hidden_number(v).is_none())
+        .map(|v| format!("`{}`", v.command_line()))
+        .collect();
     if checks.is_empty() {
         checks.push("the project's tests".to_owned());
     }

@@ -5,6 +5,7 @@ use super::{CHECK_MAX, Place};
 use ralph_loop_domain::state::RunState;
 use ralph_loop_protocol::event::{BaselineChecks, Verdict};
 use ralph_loop_protocol::text::{count, duration, tail};
+use ralph_loop_task::config::{Expect, VerifierConfig};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -86,7 +87,10 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
                 }
             }
         };
-        let _ = writeln!(text, "- {}{optional} `{}`: {result}", verifier.name, verifier.command_line());
+        let _ = match hidden_number(verifier) {
+            None => writeln!(text, "- {}{optional} `{}`: {result}", verifier.name, verifier.command_line()),
+            Some(number) => writeln!(text, "- hidden check {number}{optional}: {result}"),
+        };
     }
     let nothing_fails = |checks: &BaselineChecks| checks.red.is_empty() && !checks.results.is_empty();
     if state.baseline_checks.as_ref().is_some_and(nothing_fails) {
@@ -116,7 +120,11 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
             let _ = writeln!(text, "Perhaps only the user can fix it: {hint}.");
         }
     }
-    for (name, why, log, output) in &files.failing {
+    let is_hidden = |name: &str| {
+        let verifier = state.spec.settings.verifiers.iter().find(|verifier| verifier.name == name);
+        verifier.is_some_and(|verifier| hidden_number(verifier).is_some())
+    };
+    for (name, why, log, output) in files.failing.iter().filter(|(name, ..)| !is_hidden(name)) {
         let _ = write!(
             text,
             "\n## Output of {name} ({why}; full log: `{}`)\n\n",
@@ -128,6 +136,11 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
         }
     }
     text
+}
+
+/// The number of a check that agents must not see; they can't run it.
+pub(super) fn hidden_number(verifier: &VerifierConfig) -> Option<&str> {
+    verifier.name.strip_prefix("hidden-").filter(|_| verifier.expect == Some(Expect::Custom))
 }
 
 pub(super) fn standing(state: &RunState) -> String {

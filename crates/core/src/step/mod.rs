@@ -8,6 +8,7 @@ pub(crate) mod environment;
 pub(crate) mod evidence;
 mod go_back;
 mod hand_back;
+mod hidden;
 mod installed;
 pub(crate) mod judge;
 mod measure;

@@ -1,5 +1,5 @@
-//! Proves a commit that no run made: the baseline, trees and state machine of a run, without agents, sessions
-//! and a workspace of its own.
+//! Proves a commit that no run made: the baseline, trees and state machine of a run, without agents and
+//! sessions.
 
 use crate::driver_parts::{Driver, DriverParts};
 use crate::error::DriveError;

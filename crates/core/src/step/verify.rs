@@ -5,7 +5,6 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::log_tail::{last_lines, read_tail};
 use crate::observers::LiveStatus;
-use crate::step::clean_checkout::SetupEnd;
 use crate::step::measure::{self, Measured};
 use ralph_loop_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, ExecTrace, Sandbox, SandboxError, StopCause, Stream,
@@ -71,34 +70,6 @@ impl Driver {
         }
         self.ctx.boundary("verify.after");
         Ok(())
-    }
-
-    /// Runs a hidden check in a clean checkout, where sessions find nothing of it.
-    fn verify_hidden(
-        &mut self,
-        verifier: &VerifierConfig,
-        tree: &TreeId,
-        logs: &Path,
-    ) -> Result<Checked, DriveError> {
-        let state = &self.ctx.state;
-        let Some(baseline) = &state.baseline else { return Ok(Checked::Stopped) };
-        let commit = state.work.commit.clone().unwrap_or_else(|| baseline.head.clone());
-        let checked = self.workspace.loose_commit(tree, &commit, self.ctx.clock.now())?.unwrap_or(commit);
-        self.in_clean_folder(|driver, folder| {
-            driver.workspace.checkout_clean(&checked, folder)?;
-            let checkout = driver.open_checkout(folder)?;
-            match driver.run_setup(&checkout, logs)? {
-                SetupEnd::Ready | SetupEnd::Failed { .. } => {}
-                SetupEnd::Stopped => return Ok(Checked::Stopped),
-            }
-            let log = logs.join(format!("check-{}.log", verifier.name));
-            let how = HowToCheck { env: &checkout.env, watch: false };
-            run_check(
-                &mut driver.ctx,
-                verifier,
-                &CheckPlace { sandbox: &*checkout.sandbox, tree, log: &log, how },
-            )
-        })
     }
 }
 

@@ -96,8 +96,8 @@ pub(crate) fn checkout(repo: &Repo, commit: &str, into: &Path, rules: CheckoutRu
     refuse_missing_filters(&git, !sparse.is_empty())
 }
 
-/// Makes a repo of its own in the empty folder `into`, with every object of `repo` and a checkout of `commit`. The
-/// user's repo stays as it is.
+/// Makes a separate repo in the empty folder `into`, with every object of `repo` and a checkout of `commit`. The
+/// user's repo doesn't change.
 pub fn separate(repo: &Repo, commit: &str, into: &Path) -> Result<Repo> {
     let settings = Settings::now(repo)?;
     checkout(repo, commit, into, CheckoutRules { settings: &settings, sparse: &[], attributes: None })?;
