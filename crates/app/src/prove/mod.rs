@@ -4,13 +4,14 @@
 mod folders;
 mod revision;
 
+use crate::consent::Gathering;
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::Reporter;
 use crate::request::{Overrides, RunRequest, TaskInput};
 use crate::run::{options, task};
-use crate::trust::store::TrustStore;
-use crate::{find, hidden, locks, repo_file, sandboxes, settings, wiring};
+use crate::trust::Ask;
+use crate::{find, hidden, locks, models, repo_file, sandboxes, settings, wiring};
 use folders::Folders;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::{CancelFlag, CommitProof, CommitToProve, Driver, HunkLimits, RunWriter};
@@ -72,20 +73,18 @@ pub fn prove(
     let scratch = checkout::switch(&scratch, &pair.base)?;
     add_untracked_config(&users, &scratch, &pair.commit)?;
 
-    let store = TrustStore::of(&home, &users.top);
-    let allowed = store.allowed().unwrap_or_default().into_iter().map(|ask| ask.digest);
-    let env = env.granting(allowed);
+    let env = granted(&env, request, &users, &scratch.top)?;
     let loaded = settings::load(&env, &scratch.top)?;
     let grants = env.grants(&scratch.top);
     let asks = loaded.asks.iter().filter(|ask| !grants.allow(ask));
-    let mut left_out: Vec<String> = asks.map(crate::trust::Ask::shown).collect();
+    let mut left_out: Vec<String> = asks.map(Ask::shown).collect();
     let mut chosen = match &request.task {
         Some(file) => task::choose(&env, &request.folder, &users.top, Some(file), None)?,
         None => task::plain(nothing_asked()),
     };
     let source = chosen.task.source.clone();
     let asks = settings::screened(&env, &users.top, &loaded.user, &source, &mut chosen.settings);
-    left_out.extend(asks.iter().filter(|ask| !grants.allow(ask)).map(crate::trust::Ask::shown));
+    left_out.extend(asks.iter().filter(|ask| !grants.allow(ask)).map(Ask::shown));
     let run_request = RunRequest {
         task: TaskInput::Value(Box::new(chosen.task.clone())),
         overrides: Overrides { verify: request.verify.clone(), ..Overrides::default() },
@@ -136,6 +135,32 @@ pub fn prove(
     let writer = RunWriter::create(spec, &options)?;
     let result = Driver::prove_commit(writer, parts, &wanted)?;
     Ok(result.map(|result| ProvedCommit { result, left_out }))
+}
+
+/// The environment with what the user allowed this repo, once or by a variable. Whatever else the repo asks
+/// for is left out.
+fn granted(
+    env: &Environment,
+    request: &ProveRequest,
+    users: &Repo,
+    scratch: &Path,
+) -> Result<Environment, AppError> {
+    let open = env.granting_everything();
+    let (loaded, models) = (settings::load(&open, scratch)?, models::load(&open, scratch)?);
+    let run = RunRequest { isolation: request.isolation, ..RunRequest::in_folder(&users.top) };
+    let asked = Gathering {
+        env,
+        top: &users.top,
+        request: &run,
+        loaded: &loaded,
+        models: &models,
+        task: None,
+        working_dir: None,
+    }
+    .asked()?;
+    let named: &[Ask] = if asked.is_named_in(env) { asked.asks() } else { &[] };
+    let kept = asked.store().allowed().unwrap_or_default();
+    Ok(env.granting(kept.iter().chain(named).map(|ask| ask.digest.clone())))
 }
 
 /// A task that asks for nothing: only the repo's checks count.
