@@ -202,7 +202,7 @@ fn a_hidden_criterion_decides_and_no_agent_sees_it() {
     let run = done.json();
     assert_eq!((done.code, &run["iterations"]), (Some(0), &json!(2)), "{} {}", done.stdout, done.stderr);
     let prompts = repo.read("seen.txt");
-    assert!(prompts.contains("- hidden check 1 (required): FAILED"), "{prompts}");
+    assert!(prompts.contains("- hidden check 1: FAILED"), "{prompts}");
     assert!(!format!("{}{}", done.stdout, done.stderr).contains("marker-of"), "{}", done.stderr);
     // Everything that ralph wrote, except for what the user wrote and the run's own copy of that.
     let own = [repo.dir.join(".ralph/hidden"), env.path("state/ralph/hidden")];
