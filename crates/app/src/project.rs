@@ -6,7 +6,7 @@ mod python;
 pub use below::{proposed_tests, tests_where_one_stands};
 
 use crate::repo_file;
-use ralph_loop_task::config::CommandLine;
+use ralph_loop_task::config::{CommandLine, join_argv};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::path::Path;
@@ -17,6 +17,16 @@ pub struct ProjectCommand {
     pub argv: Vec<String>,
     /// The file or folder that names it.
     pub source: Cow<'static, str>,
+}
+
+impl ProjectCommand {
+    /// As typed in a shell.
+    pub fn command_line(&self) -> String {
+        match self.argv.as_slice() {
+            [sh, c, line] if sh == "sh" && c == "-c" => line.clone(),
+            argv => join_argv(argv),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

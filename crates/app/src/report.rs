@@ -1,6 +1,7 @@
 //! What happens while a run is prepared, for interfaces to show. This crate prints nothing.
 
 use crate::assumptions::Assumptions;
+use crate::lint::checks::TaskCheck;
 use crate::request::PlaceRequest;
 use ralph_loop_core::{LiveStatus, Observer};
 use ralph_loop_domain::ports::Stream;
@@ -39,6 +40,8 @@ pub enum Notice<'a> {
         /// The agent's workspace.
         place: &'a PlaceRequest,
     },
+    /// The checks that decide a new run.
+    Checks(&'a [TaskCheck]),
     /// The user's own checkout is about to switch to a new branch.
     Switching {
         folder: &'a Path,

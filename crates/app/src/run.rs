@@ -18,6 +18,7 @@ pub(crate) mod unfinished;
 use crate::consent::{Gathering, TaskWords};
 use crate::environment::Environment;
 use crate::error::AppError;
+use crate::lint::checks::{TaskCheck, sourced};
 use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest, TaskInput};
 use crate::settings::LoadedSettings;
@@ -30,6 +31,7 @@ pub(crate) use driven::watch_dotenv;
 pub use driven::{FinishedRun, ReadyRun};
 use driven::{handed_state, has_ended, remove_agent_copy};
 pub use fork::ForkRequest;
+pub(crate) use options::verifiers_of;
 pub(crate) use fork::fork;
 use jiff::Timestamp;
 use placement::PlacementRequest;
@@ -63,6 +65,7 @@ pub struct Plan {
     /// The permissions the run is allowed.
     allowed: Vec<Digest>,
     unpriced: Vec<AgentName>,
+    checks: Vec<TaskCheck>,
     config_digest: Option<Digest>,
     /// An unfinished run of the same task and settings, which continues instead.
     goes_on: Option<RunId>,
@@ -78,6 +81,10 @@ impl Plan {
     }
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+    /// The checks that must pass, with their sources.
+    pub fn checks(&self) -> &[TaskCheck] {
+        &self.checks
     }
     /// The unfinished run that would continue instead of a new one.
     pub fn goes_on(&self) -> Option<&RunId> {
@@ -204,6 +211,10 @@ pub(crate) fn prepare(
             place: &request.place,
         });
     }
+    let checks = sourced(&settings, &chosen.checks, &loaded, &assumptions, &request.overrides);
+    if goes_on.is_none() {
+        report.notice(&Notice::Checks(&checks));
+    }
     let by_task = request.publish.is_none() && loaded.file.publish.is_none();
     if let Some(url) = chosen.repo_url.as_deref().filter(|_| by_task && settings.handover.pushes()) {
         report.notice(&Notice::TaskPushes { url });
@@ -220,6 +231,7 @@ pub(crate) fn prepare(
         extent,
         allowed,
         unpriced,
+        checks,
         config_digest: loaded.repo_digest.filter(|_| in_place),
         goes_on,
         fork: None,

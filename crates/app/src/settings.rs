@@ -26,6 +26,8 @@ pub struct LoadedSettings {
     pub repo_isolation: Option<Isolation>,
     /// The user's file alone.
     pub user: ConfigFile,
+    /// Names of the verifiers in the repo's file.
+    pub repo_verifiers: Vec<String>,
     /// Requests of the repo's file, whether or not allowed.
     pub asks: Vec<Ask>,
 }
@@ -77,6 +79,7 @@ pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
         asks,
         user_isolation: user.isolation,
         repo_isolation: repo.isolation,
+        repo_verifiers: repo.verifiers.iter().flatten().map(|verifier| verifier.name.clone()).collect(),
         file: user.clone().overlaid(repo),
         user,
         repo_digest,

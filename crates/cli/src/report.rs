@@ -72,6 +72,12 @@ impl Reporter for Presenter<'_> {
                     out.say_below(12, format!("  {} {words}", out.err(Tone::Muted, &format!("{name:<9}"))))
                 });
             }
+            Notice::Checks(checks) => {
+                for check in *checks {
+                    let name = out.err(Tone::Muted, &format!("{:<9}", "check"));
+                    out.say_below(12, format!("  {name} {}", check.line()));
+                }
+            }
             Notice::Switching { folder, from, to } => out.say(format!(
                 "switching {} from {} to the new branch {to}",
                 home_path(folder),

@@ -2,6 +2,7 @@
 
 use crate::answers::Outcome;
 use crate::desk::Desk;
+use ralph_loop_app::lint::checks::TaskCheck;
 use ralph_loop_app::race::RaceBy;
 use ralph_loop_app::{
     App, AppError, RaceRequest, RunRequest, TaskInput, lint, races, repo_file, status, task_source,
@@ -285,11 +286,13 @@ fn inside(folder: &Path, file: Option<&str>) -> Result<Option<PathBuf>, AppError
 fn lint_task(app: &App, folder: &Path, args: &Arguments) -> Outcome {
     let file = inside(folder, args.text("file"))?;
     let source = task_source::find(folder, file.as_deref())?;
-    let report = lint::lint_task(app.environment(), &source, &[]);
+    let linted = lint::lint_task(app.environment(), &source);
+    let report = linted.report;
     Ok(json!({
         "file": source.files.name(),
         "ok": !report.refuses(),
         "title": report.task.as_ref().map(|task| &task.title),
+        "checks": linted.checks.iter().map(TaskCheck::line).collect::<Vec<_>>(),
         "findings": report.diagnostics,
     }))
 }

@@ -1,6 +1,7 @@
 //! Criteria: the conditions that make a task done, and how each is checked. One type for every task format.
 
 use crate::command_line::CommandLine;
+use ralph_loop_protocol::text::one_line;
 use serde::{Deserialize, Serialize};
 
 /// A position in a task file, counted from 1; the column counts characters.
@@ -57,8 +58,9 @@ pub enum Check {
     CommandOutput {
         /// The command.
         command: CommandLine,
-        /// What its output must match.
-        pattern: Pattern,
+        /// What its output must be.
+        #[serde(flatten)]
+        output: ExpectedOutput,
     },
     /// The file exists.
     FileExists {
@@ -85,8 +87,8 @@ impl Check {
     pub fn describe(&self) -> String {
         match self {
             Self::Command { command } => format!("`{}` exits with 0", command.display()),
-            Self::CommandOutput { command, pattern } => {
-                format!("`{}` exits with 0 and prints a match of /{}/", command.display(), pattern.as_str())
+            Self::CommandOutput { command, output } => {
+                format!("`{}` exits with 0 and prints {}", command.display(), output.describe())
             }
             Self::FileExists { path } => format!("`{path}` exists"),
             Self::FileContains { path, pattern } => {
@@ -111,6 +113,117 @@ impl Check {
     /// Whether it is a separate check, not only a claim.
     pub fn is_own(&self) -> bool {
         *self != Self::Claimed
+    }
+}
+
+/// What a command must print.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub enum ExpectedOutput {
+    /// A match of this regular expression.
+    #[serde(alias = "matches")]
+    Pattern(Pattern),
+    /// This text, among other output.
+    Contains(#[cfg_attr(feature = "schema", schemars(length(min = 1)))] String),
+    /// Only this text; spaces and line ends around it don't count.
+    Equals(String),
+}
+
+impl ExpectedOutput {
+    /// The one expectation among the keys of a file: `pattern` (or `matches`), `contains`, `equals`.
+    pub fn of_keys(
+        pattern: Option<&str>,
+        contains: Option<String>,
+        equals: Option<String>,
+    ) -> Result<Self, String> {
+        match (pattern, contains, equals) {
+            (Some(pattern), None, None) => Pattern::parse(pattern).map(Self::Pattern),
+            (None, Some(text), None) if text.is_empty() => Err("`contains` is empty: every output has it".into()),
+            (None, Some(text), None) => Ok(Self::Contains(text)),
+            (None, None, Some(text)) => Ok(Self::Equals(text)),
+            _ => Err("an output is judged by exactly one of `contains`, `equals` and `matches`".into()),
+        }
+    }
+    /// What is printed, as text.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Pattern(pattern) => format!("a match of /{}/", pattern.as_str()),
+            Self::Contains(text) => format!("`{}`", one_line(text, 80)),
+            Self::Equals(text) => format!("only `{}`", one_line(text.trim(), 80)),
+        }
+    }
+    /// Whether an output is as expected.
+    pub fn holds(&self, output: &str) -> bool {
+        match self {
+            Self::Pattern(pattern) => pattern.matches(output),
+            Self::Contains(text) => !text.is_empty() && output.contains(text.as_str()),
+            Self::Equals(text) => output.trim().replace("\r\n", "\n") == text.trim().replace("\r\n", "\n"),
+        }
+    }
+}
+
+/// A command of a task's verify list: it exits with 0, and may also have to print something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub enum VerifyCommand {
+    /// A command.
+    Succeeds(CommandLine),
+    /// A command and its expected output.
+    Prints(OutputCheck),
+}
+
+/// A command and what it must print: one of `contains`, `equals` and `matches`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub struct OutputCheck {
+    /// The command.
+    pub command: CommandLine,
+    /// Text that must be in its output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contains: Option<String>,
+    /// Its only output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equals: Option<String>,
+    /// A regular expression that must match in its output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matches: Option<String>,
+}
+
+impl From<CommandLine> for VerifyCommand {
+    fn from(command: CommandLine) -> Self {
+        Self::Succeeds(command)
+    }
+}
+
+impl VerifyCommand {
+    /// The command.
+    pub fn command(&self) -> &CommandLine {
+        match self {
+            Self::Succeeds(command) => command,
+            Self::Prints(check) => &check.command,
+        }
+    }
+    /// The command and its expectation, as typed in a shell.
+    pub fn display(&self) -> String {
+        match self.output() {
+            Ok(Some(output)) => format!("{} prints {}", self.command().display(), output.describe()),
+            _ => self.command().display(),
+        }
+    }
+    /// What it must print, if anything; or what is wrong with that.
+    pub fn output(&self) -> Result<Option<ExpectedOutput>, String> {
+        match self {
+            Self::Succeeds(_) => Ok(None),
+            Self::Prints(OutputCheck { contains, equals, matches, .. }) => {
+                ExpectedOutput::of_keys(matches.as_deref(), contains.clone(), equals.clone()).map(Some)
+            }
+        }
     }
 }
 
@@ -172,7 +285,7 @@ mod tests {
     fn a_check_is_written_under_the_names_of_the_file_format() {
         let check = Check::CommandOutput {
             command: CommandLine::Shell("cat x".into()),
-            pattern: Pattern::parse("^ok").unwrap(),
+            output: ExpectedOutput::Pattern(Pattern::parse("^ok").unwrap()),
         };
         let json = serde_json::to_string(&check).unwrap();
         assert_eq!(json, r#"{"type":"command_output","command":"cat x","pattern":"^ok"}"#);
@@ -181,6 +294,28 @@ mod tests {
         let broken = r#"{"type":"file_contains","path":"a","pattern":"("}"#;
         let refused = serde_json::from_str::<Check>(broken).unwrap_err().to_string();
         assert!(refused.starts_with("`(` is not a regular expression"), "{refused}");
+    }
+
+    #[test]
+    fn an_output_is_judged_by_one_expectation() {
+        let of = |contains: Option<&str>, equals: Option<&str>, pattern| {
+            ExpectedOutput::of_keys(pattern, contains.map(str::to_owned), equals.map(str::to_owned))
+        };
+        let holds = |expected: Result<ExpectedOutput, String>, output| expected.unwrap().holds(output);
+        assert!(holds(of(Some("b c"), None, None), "a b c\n") && !holds(of(Some("b c"), None, None), "bc"));
+        assert!(holds(of(None, Some("1\n2"), None), " 1\r\n2\n") && !holds(of(None, Some("1"), None), "1 1"));
+        assert!(holds(of(None, Some(""), None), "\n") && !holds(of(None, Some(""), None), "x"));
+        assert!(holds(of(None, None, Some("^b$")), "a\nb\n"));
+        for wrong in [of(None, None, None), of(Some("a"), Some("b"), None), of(Some(""), None, None)] {
+            assert!(wrong.is_err());
+        }
+        let check = Check::CommandOutput {
+            command: CommandLine::Shell("app".into()),
+            output: ExpectedOutput::Contains("42".into()),
+        };
+        let json = serde_json::to_string(&check).unwrap();
+        assert_eq!(json, r#"{"type":"command_output","command":"app","contains":"42"}"#);
+        assert_eq!(serde_json::from_str::<Check>(&json).unwrap(), check);
     }
 
     #[test]

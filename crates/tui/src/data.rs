@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use ralph_loop_app::AppError;
+use ralph_loop_app::lint::probe::ProbeEnd;
 use ralph_loop_protocol::sanitize;
 use ralph_loop_protocol::text::one_line;
 use std::path::PathBuf;
@@ -231,6 +232,10 @@ pub struct LintLine {
 /// How the checks end before any work.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Baseline {
-    /// Command, whether it passed, last lines.
-    pub checks: Vec<(String, bool, Vec<String>)>,
+    /// The draft they belong to.
+    pub draft: String,
+    /// Command with its source, end, last lines.
+    pub checks: Vec<(String, ProbeEnd, Vec<String>)>,
+    /// The linter's findings, with those of the checks.
+    pub lint: Vec<LintLine>,
 }

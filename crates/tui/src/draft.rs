@@ -1,5 +1,7 @@
 //! The task draft: text in `PROMPT.md` format, seen as sections. The user may edit it at any time.
 
+use ralph_loop_task::lint::{PromptSections, prompt_sections};
+
 /// The sections of a task, in order.
 pub const SECTIONS: [&str; 5] = ["Task", "Acceptance", "Constraints", "Verification", "Open questions"];
 /// Tells the agent how to claim completion.
@@ -123,25 +125,18 @@ impl Draft {
         rest.split_once("</promise>").map(|(promise, _)| promise)
     }
 
-    /// Commands under Verification: in code blocks or backticks.
-    pub fn commands(&self) -> Vec<String> {
-        let mut commands = Vec::new();
-        let mut fenced = false;
-        for line in self.section("Verification").lines().map(str::trim) {
-            if line.starts_with("```") {
-                fenced = !fenced;
-            } else if fenced {
-                let line = line.strip_prefix("$ ").unwrap_or(line);
-                commands.extend((!line.is_empty() && !line.starts_with('#')).then(|| line.to_owned()));
-            } else if let Some((_, rest)) = line.split_once('`')
-                && let Some((command, _)) = rest.split_once('`')
-                && !command.trim().is_empty()
-            {
-                commands.push(command.trim().to_owned());
-            }
-        }
-        commands.dedup();
-        commands
+    /// Whether a section with this part of a prompt has text.
+    pub fn has(&self, part: fn(PromptSections) -> bool) -> bool {
+        let named = |name: &str| part(prompt_sections(&format!("## {name}\n")));
+        let others = ["Open questions", ENDING];
+        let mut sections = self.sections().into_iter().filter(|(name, _)| !others.contains(name));
+        sections.any(|(name, body)| !body.is_empty() && named(name))
+    }
+
+    /// Whether the work is described, in a section or below the title.
+    pub fn has_task(&self) -> bool {
+        let intro = self.text.lines().take_while(|line| !line.starts_with("## "));
+        self.has(|parts| parts.task) || intro.filter(|line| !line.starts_with("# ")).any(|line| !line.trim().is_empty())
     }
 }
 
@@ -194,11 +189,12 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_those_of_the_verification() {
-        let draft =
-            Draft::new("## Verification\n\nRun:\n```sh\n$ cargo test\n# no\n```\n- `make lint` too\n");
-        assert_eq!(draft.commands(), ["cargo test", "make lint"]);
-        assert!(Draft::new("## Task\n\n`ls`\n").commands().is_empty());
+    fn parts_are_found_by_heading_and_need_text() {
+        let draft = Draft::new("# T\n\nDo it.\n\n## Acceptance criteria\n\nx\n\n## Constraints\n");
+        assert!(draft.has_task() && draft.has(|parts| parts.acceptance));
+        assert!(!draft.has(|parts| parts.constraints), "an empty section is missing");
+        let empty = Draft::new("# T\n").with_promise("COMPLETE");
+        assert!(!empty.has_task() && !empty.has(|parts| parts.acceptance));
     }
 
     #[test]
@@ -210,7 +206,7 @@ mod tests {
         let (said, draft) = split_answer(whole);
         assert_eq!(said, "Ok.\nAnything else?");
         let draft = draft.unwrap();
-        assert_eq!((draft.commands(), draft.section("Task")), (vec!["make".to_owned()], "x"));
+        assert_eq!((draft.section("Verification"), draft.section("Task")), ("```sh\nmake\n```", "x"));
         assert_eq!(split_answer("only words"), ("only words".to_owned(), None));
     }
 

@@ -217,6 +217,8 @@ pub enum Reviewer {
 #[derive(Debug, Default)]
 pub struct Finalize {
     pub lint: Option<Vec<LintLine>>,
+    /// The checks with their sources, as the linter found them.
+    pub checks: Vec<String>,
     pub at: usize,
     pub baseline: BaselineState,
     /// Index into [`DIALECTS`].

@@ -64,7 +64,7 @@ pub enum Msg {
     Files(Vec<String>),
     Threads(Vec<ThreadRow>),
     Thread(String, Vec<Message>),
-    Linted(Vec<LintLine>),
+    Linted { found: Vec<LintLine>, checks: Vec<String> },
     /// How the checks end before any work.
     Baseline(Result<Baseline, Problem>),
     /// The task was written: the files, and what their format can't express.
@@ -139,7 +139,7 @@ pub enum Effect {
     ListFiles,
     Lint(String),
     /// Runs commands in the repo, sandboxed.
-    TryChecks(Vec<String>),
+    TryChecks(String),
     /// Writes the task in a format, and SPEC.md to a location.
     WriteTask {
         draft: String,

@@ -344,8 +344,13 @@ fn told_of_spec(model: &mut Model, msg: Msg) -> Vec<Effect> {
             studio::loaded(&mut model.studio, id, messages);
             return asked.then_some(Effect::StopAsking).into_iter().collect();
         }
-        Msg::Linted(found) => model.finalize.lint = Some(found),
-        Msg::Baseline(Ok(over)) => model.finalize.baseline = BaselineState::Over(over),
+        Msg::Linted { found, checks } => return finalize::linted(model, found, checks),
+        // The draft may have changed while its checks ran.
+        Msg::Baseline(Ok(over)) if over.draft != model.studio.draft.text() => {}
+        Msg::Baseline(Ok(mut over)) => {
+            model.finalize.lint = Some(std::mem::take(&mut over.lint));
+            model.finalize.baseline = BaselineState::Over(over);
+        }
         Msg::Baseline(Err(problem)) => model.finalize.baseline = BaselineState::Failed(problem),
         Msg::Wrote(files, lost) => {
             let mut words = format!("wrote {}", files.join(", "));

@@ -1,5 +1,7 @@
 //! Facts for the linter: which programs exist, and what the configuration says.
 
+use super::checks::{CheckSource, TaskCheck};
+use super::probe;
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::find;
@@ -29,8 +31,8 @@ pub struct LintConfig {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads the configuration for a run of this task.
-pub fn configuration(env: &Environment, source: &TaskSource) -> LintConfig {
+/// Reads the configuration for a run of this task with these checks.
+pub fn configuration(env: &Environment, source: &TaskSource, checks: Option<&[TaskCheck]>) -> LintConfig {
     let top = find::top(&source.folder);
     let loaded = match settings::load(env, &top) {
         Ok(loaded) => loaded,
@@ -47,12 +49,13 @@ pub fn configuration(env: &Environment, source: &TaskSource) -> LintConfig {
     let has_forge =
         Repo::discover(env.vars(), &top).is_ok_and(|repo| handover::is_known(env, &resolved, &repo));
     let mut diagnostics = Vec::new();
+    let configured = checks.unwrap_or_default().iter();
+    let configured = configured.filter(|check| matches!(check.source, CheckSource::Config { .. }));
     if source.dialect == Dialect::PromptMd {
         let text = repo_file::read_text(&RalphDir::of(&top).config()).unwrap_or_default();
-        for verifier in &resolved.verifiers {
-            let Some(program) = verifier.command_argv.first() else { continue };
-            if !exists(env, program, &top) {
-                let quoted = serde_json::to_string(program).unwrap_or_default();
+        for verifier in configured.map(|check| &check.verifier) {
+            for program in probe::missing_programs(env, verifier, &top) {
+                let quoted = serde_json::to_string(&program).unwrap_or_default();
                 let place = text.find(&quoted).map_or(Span::START, |at| Lines::new(&text).place(at));
                 diagnostics.push(Diagnostic::warning(
                     "missing-program",
@@ -65,7 +68,7 @@ pub fn configuration(env: &Environment, source: &TaskSource) -> LintConfig {
         }
     }
     LintConfig {
-        verifiers: Some(resolved.required_verifiers),
+        verifiers: checks.map(|checks| checks.iter().map(|check| check.verifier.name.clone()).collect()),
         budget_set: Some(budget_set),
         has_forge,
         diagnostics,
@@ -99,7 +102,7 @@ pub fn missing_programs(env: &Environment, task: &TaskFile, source: &TaskSource)
         .collect()
 }
 
-fn exists(env: &Environment, program: &str, folder: &Path) -> bool {
+pub(super) fn exists(env: &Environment, program: &str, folder: &Path) -> bool {
     if program.contains('/') {
         return folder.join(program).exists();
     }

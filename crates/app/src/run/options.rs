@@ -4,6 +4,7 @@
 use crate::assumptions::Assumptions;
 use crate::environment::Environment;
 use crate::error::{AppError, ErrorKind};
+use crate::lint::checks;
 use crate::model_access;
 use crate::models::LoadedModels;
 use crate::project;
@@ -83,25 +84,16 @@ pub fn for_checks(
     Ok(settings)
 }
 
-/// Merges files, task and flags; a repo without any check gets its own test command.
+/// Merges files, task and flags, with the one list of checks.
 fn merged(
     env: &Environment,
     request: &RunRequest,
-    mut file: ConfigFile,
+    file: ConfigFile,
     task: ConfigFile,
     (isolation, top): (Isolation, &Path),
     assumptions: &mut Assumptions,
 ) -> Result<Settings, AppError> {
     let wanted = &request.overrides;
-    let unchecked = |file: &ConfigFile| file.verifiers.as_ref().is_none_or(Vec::is_empty);
-    if wanted.verify.is_empty()
-        && wanted.checks.is_empty()
-        && unchecked(&file)
-        && unchecked(&task)
-        && file.required_verifiers.as_ref().is_none_or(|names| *names == ["tests"])
-    {
-        assumptions.add_check(env, (top, &request.folder), &mut file);
-    }
     let flags = ConfigFile {
         max_iterations: wanted.max_iterations,
         max_wall_time_minutes: wanted.max_seconds.map(|s| s as f64 / 60.0),
@@ -139,7 +131,8 @@ fn merged(
             },
         ));
     }
-    let mut settings = file.with_task(task).overlaid(flags).resolve();
+    let file = checks::join(env, (top, &request.folder), file, task, wanted, assumptions);
+    let mut settings = file.overlaid(flags).resolve();
     for check in &wanted.checks {
         settings.verifiers.retain(|known| known.name != check.name);
         settings.required_verifiers.retain(|name| *name != check.name);
@@ -160,7 +153,8 @@ fn verify_flag(command: &str) -> String {
     join_argv(&["--verify".to_owned(), command.to_owned()])
 }
 
-fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
+/// The checks of `--verify`.
+pub fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
     commands
         .iter()
         .enumerate()

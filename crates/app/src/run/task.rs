@@ -2,6 +2,7 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
+use crate::lint::checks::WrittenChecks;
 use crate::lint::lint_task;
 use crate::repo_file;
 use crate::request::{RunRequest, TaskInput};
@@ -9,8 +10,7 @@ use crate::task_source;
 use ralph_loop_journal::layout::RalphDir;
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_task::config::ConfigFile;
-use ralph_loop_task::dialect::adopt::adopt;
-use ralph_loop_task::dialect::{self, Dialect, ModelChoice, TaskFile};
+use ralph_loop_task::dialect::{self, Dialect, ModelChoice, TaskFile, TaskTexts, adopt};
 use ralph_loop_task::lint::{self, Diagnostic};
 use ralph_loop_task::spec::Task;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,8 @@ pub struct ChosenTask {
     /// Its model profiles.
     pub model: ModelChoice,
     pub repo_url: Option<String>,
+    /// The positions of its checks.
+    pub checks: WrittenChecks,
 }
 
 impl ChosenTask {
@@ -49,7 +51,11 @@ pub(super) fn of_request(
     match &request.task {
         TaskInput::Found => choose(&request.folder, None),
         TaskInput::File(file) => choose(&request.folder, Some(file)),
-        TaskInput::Issue(_) => choose(&request.folder, issue.map(|issue| issue.file.as_path())),
+        // Anyone may write an issue: its commands never decide.
+        TaskInput::Issue(_) => {
+            let chosen = choose(&request.folder, issue.map(|issue| issue.file.as_path()))?;
+            Ok(if chosen.task.dialect == Dialect::PromptMd { plain(chosen.task) } else { chosen })
+        }
         TaskInput::Text(text) => {
             refuse_placeholders("the sentence", text)?;
             // Before anything is written there, so that a killed process leaves nothing for git to list.
@@ -91,6 +97,7 @@ pub fn choose(
     if let Some(below) = folder.strip_prefix(top).ok().filter(|p| !p.as_os_str().is_empty()) {
         let from_top = |path: &str| below.join(path).display().to_string();
         chosen.task.source = from_top(&chosen.task.source);
+        chosen.checks.file.clone_from(&chosen.task.source);
         for path in chosen.settings.protected_paths.iter_mut().flatten() {
             *path = from_top(path);
         }
@@ -117,9 +124,15 @@ fn read_chosen(
         })?;
         refuse_placeholders(&shown, &text)?;
         task.ticket = ticket.map(str::to_owned);
-        return Ok(plain(task));
+        let file = dialect::parse(dialect, &TaskTexts::new(&shown, text)).map_err(|found| refused(&found))?;
+        return Ok(ChosenTask {
+            settings: adopt::checks(&file),
+            checks: WrittenChecks::of(&file),
+            ..plain(task)
+        });
     }
-    let report = lint_task(env, &task_source::with_side_files(folder, dialect, &shown, text.clone())?, &[]);
+    let source = task_source::with_side_files(folder, dialect, &shown, text.clone())?;
+    let report = lint_task(env, &source).report;
     if report.refuses() {
         return Err(refused(&report.diagnostics));
     }
@@ -135,7 +148,15 @@ fn read_chosen(
 /// A task without settings.
 pub fn plain(task: Task) -> ChosenTask {
     let settings = ConfigFile::default();
-    ChosenTask { task, settings, branch: None, base: None, model: ModelChoice::default(), repo_url: None }
+    ChosenTask {
+        task,
+        settings,
+        branch: None,
+        base: None,
+        model: ModelChoice::default(),
+        repo_url: None,
+        checks: WrittenChecks::default(),
+    }
 }
 
 /// Writes a text as a task file below the repo's `.ralph/` and returns its path.
@@ -185,6 +206,7 @@ fn refused(found: &[Diagnostic]) -> AppError {
 fn chosen(file: TaskFile, text: &str) -> ChosenTask {
     let (branch, base) = (file.git.branch.clone(), file.git.base_branch.clone());
     let (model, repo_url) = (file.model.clone(), file.git.repo_url.clone());
-    let (task, settings) = adopt(file, text);
-    ChosenTask { task, settings, branch, base, model, repo_url }
+    let checks = WrittenChecks::of(&file);
+    let (task, settings) = adopt::adopt(file, text);
+    ChosenTask { task, settings, branch, base, model, repo_url, checks }
 }

@@ -12,7 +12,8 @@ use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::table::{columns, wrap};
 use ralph_loop_app::scratch::Scratch;
-use ralph_loop_app::{App, find};
+use ralph_loop_app::lint::checks::join;
+use ralph_loop_app::{App, Assumptions, Overrides, find};
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::text::count;
 use serde::Serialize;
@@ -111,7 +112,8 @@ fn all_checks(app: &App, folder: &Path, plan: Option<&Path>) -> Vec<DoctorCheck>
     let task = task.unwrap_or_default();
     checks.extend(repo::checks(env, folder, task.repo_url.as_deref()));
     let wanted = file.publish.is_some();
-    let file = file.with_task(task.settings);
+    let mut assumptions = Assumptions::default();
+    let file = join(env, (&top, folder), file, task.settings, &Overrides::default(), &mut assumptions);
     checks.extend(code_host::checks(env, folder, &file, task.repo_url.as_deref(), wanted));
     checks.extend(task.repo_url.as_deref().filter(|_| !wanted).and_then(|url| code_host::pushes(&file, url)));
     checks.extend(agents::checks(env, &top, &file, &task.models));
@@ -120,7 +122,7 @@ fn all_checks(app: &App, folder: &Path, plan: Option<&Path>) -> Vec<DoctorCheck>
         let check = DoctorCheck::missing(Area::Configuration, ".env", &error.message);
         check.why("a run does not start before").fix(error.hint.clone().unwrap_or_default())
     }));
-    checks.extend(configuration::checks(env, &top, file));
+    checks.extend(configuration::checks(env, &top, file, &assumptions));
     checks.extend(task_checks);
     checks.extend(configuration::trust(app, folder));
     checks

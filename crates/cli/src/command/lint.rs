@@ -1,17 +1,21 @@
 //! `ralph lint`: finds everything wrong with a task before it costs money.
 
-mod probe;
-
 use crate::error::CommandError;
 use crate::output::{Out, Sign};
-use ralph_loop_app::lint::lint_task;
+use crate::signals;
+use ralph_loop_app::lint::checks::TaskCheck;
+use ralph_loop_app::lint::probe::{ProbeEnd, ProbeWatch, SECONDS};
+use ralph_loop_app::lint::{LintedTask, lint_task, probe_task};
 use ralph_loop_app::task_source::{self, TaskSource};
 use ralph_loop_app::{App, repo_file};
+use ralph_loop_core::CancelFlag;
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::text::count;
 use ralph_loop_task::lint::{Diagnostic, LintReport, Severity, apply_fixes};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Rounds of fixes: one fix can reveal the next.
 const ROUNDS: usize = 5;
@@ -21,7 +25,7 @@ const ROUNDS: usize = 5;
   ralph lint                      check this folder's task
   ralph lint tasks/*.md
   ralph lint --fix                fix what has only one fix
-  ralph lint --probe-checks       also run the checks, unsandboxed
+  ralph lint --probe-checks       also run each check once, sandboxed
 Exits with 2 if there are errors.")]
 pub struct LintArgs {
     /// Task files [default: the one in this folder]
@@ -33,11 +37,11 @@ pub struct LintArgs {
     /// Apply the fixes that are always right
     #[arg(long)]
     pub fix: bool,
-    /// Run each check and warn if it already passes
+    /// Run each check once: it must start, and fail before the work
     #[arg(long)]
     pub probe_checks: bool,
     /// Time limit per probed check
-    #[arg(long, value_name = "N", default_value_t = 60, requires = "probe_checks")]
+    #[arg(long, value_name = "N", default_value_t = SECONDS, requires = "probe_checks")]
     pub probe_seconds: u64,
 }
 
@@ -74,26 +78,43 @@ fn one(
     let env = app.environment();
     let mut source = task_source::find(folder, file)?;
     let mut fixed = Vec::new();
-    let mut report = lint_task(env, &source, &[]);
+    let mut linted = lint_task(env, &source);
     if args.fix {
         for _ in 0..ROUNDS {
-            let done = fix(&source, &report.diagnostics)?;
+            let done = fix(&source, &linted.report.diagnostics)?;
             if done.is_empty() {
                 break;
             }
             fixed.extend(done);
             source = task_source::read(&source.folder, source.dialect, source.files.name())?;
-            report = lint_task(env, &source, &[]);
+            linted = lint_task(env, &source);
         }
     }
-    if let (true, Some(task)) = (args.probe_checks, &report.task) {
-        let passing = probe::passing(env, task, &source.folder, args.probe_seconds, out)?;
-        report = lint_task(env, &source, &passing);
+    if args.probe_checks && linted.report.task.as_ref().is_some_and(|task| task.git.repo_url.is_some()) {
+        out.say("the checks are not tried: the task works in a clone that is yet to be made");
+    } else if args.probe_checks {
+        let watch = Trying { out, cancel: signals::install() };
+        linted = probe_task(env, &source, Duration::from_secs(args.probe_seconds.max(1)), &watch)?;
     }
     if !out.json {
-        print_report(&source, &report, &fixed, out);
+        print_report(&source, &linted, &fixed, out);
     }
-    Ok((report.refuses(), object(&source, &report, &fixed)))
+    Ok((linted.report.refuses(), object(&source, &linted, &fixed)))
+}
+
+/// Shows which check is tried; an interrupt ends it.
+struct Trying<'a> {
+    out: &'a Out,
+    cancel: Arc<CancelFlag>,
+}
+
+impl ProbeWatch for Trying<'_> {
+    fn starts(&self, check: &TaskCheck) {
+        self.out.say(format!("trying {}: {}", check.verifier.name, check.line()));
+    }
+    fn is_cancelled(&self) -> bool {
+        self.cancel.get().is_some()
+    }
 }
 
 /// Applies the safe fixes and describes them.
@@ -125,8 +146,18 @@ fn counts(report: &LintReport) -> (usize, usize) {
     (errors, report.diagnostics.len() - errors)
 }
 
-fn object(source: &TaskSource, report: &LintReport, fixed: &[String]) -> serde_json::Value {
+fn object(source: &TaskSource, linted: &LintedTask, fixed: &[String]) -> serde_json::Value {
+    let report = &linted.report;
     let (errors, warnings) = counts(report);
+    let checks = linted.checks.iter().map(|check| {
+        let probed = linted.probed.iter().find(|one| one.check == *check).map(|one| end_word(&one.end));
+        json!({
+            "name": check.verifier.name,
+            "command": check.verifier.command_line(),
+            "source": check.source.to_string(),
+            "probe": probed,
+        })
+    });
     json!({
         "ok": errors == 0,
         "file": source.files.name(),
@@ -134,11 +165,22 @@ fn object(source: &TaskSource, report: &LintReport, fixed: &[String]) -> serde_j
         "errors": errors,
         "warnings": warnings,
         "fixed": fixed,
+        "checks": checks.collect::<Vec<_>>(),
         "diagnostics": report.diagnostics,
     })
 }
 
-fn print_report(source: &TaskSource, report: &LintReport, fixed: &[String], out: &Out) {
+fn end_word(end: &ProbeEnd) -> &'static str {
+    match end {
+        ProbeEnd::Passes => "passes",
+        ProbeEnd::Fails => "fails",
+        ProbeEnd::NotFound => "not_found",
+        ProbeEnd::NoEnd(_) => "no_end",
+    }
+}
+
+fn print_report(source: &TaskSource, linted: &LintedTask, fixed: &[String], out: &Out) {
+    let report = &linted.report;
     for change in fixed {
         out.say(format!("{} {change}", out.err(Tone::Good, "fixed:")));
     }
@@ -152,6 +194,9 @@ fn print_report(source: &TaskSource, report: &LintReport, fixed: &[String], out:
         // Errors are shown even with `--quiet`.
         out.warn(format!("{place} {word} {}", found.message));
         out.warn(format!("  {} {}", out.err(Tone::Plain, "fix:"), found.fix));
+    }
+    for check in &linted.checks {
+        out.say_below(12, format!("  {} {}", out.err(Tone::Muted, &format!("{:<9}", "check")), check.line()));
     }
     let (errors, warnings) = counts(report);
     let sign = if errors == 0 {

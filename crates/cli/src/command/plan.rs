@@ -172,7 +172,7 @@ fn review(
     out: &Out,
 ) -> Result<Verdict, CommandError> {
     draft.settle();
-    let report = lint::lint_task(app.environment(), &source(draft, top)?, &[]);
+    let report = lint::lint_task(app.environment(), &source(draft, top)?).report;
     if !out.json {
         for line in draft.lines() {
             out.line(line);

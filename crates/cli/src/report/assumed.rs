@@ -1,16 +1,19 @@
-//! A run's assumptions in three lines: agents, check, place.
+//! A run's assumptions: agents, setup, place. Its checks are listed separately.
 
 use ralph_loop_app::{Assumptions, PlaceRequest};
 use ralph_loop_domain::installed::has_all_of;
-use ralph_loop_task::config::{CommandLine, Isolation, Settings, join_argv};
+use ralph_loop_task::config::{CommandLine, Isolation, Settings};
 
 /// Labels and texts of the lines.
-pub fn lines(found: &Assumptions, settings: &Settings, place: &PlaceRequest) -> [(&'static str, String); 3] {
-    [
-        ("agents", agents(found, settings)),
-        ("check", check(found, settings)),
-        ("place", place_words(settings, place)),
-    ]
+pub fn lines(
+    found: &Assumptions,
+    settings: &Settings,
+    place: &PlaceRequest,
+) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("agents", agents(found, settings))];
+    lines.extend(setup(found, settings).map(|words| ("setup", words)));
+    lines.push(("place", place_words(settings, place)));
+    lines
 }
 
 fn agents(found: &Assumptions, settings: &Settings) -> String {
@@ -26,33 +29,14 @@ fn agents(found: &Assumptions, settings: &Settings) -> String {
     words
 }
 
-fn check(found: &Assumptions, settings: &Settings) -> String {
-    let Some(first) = found.checks.first() else {
-        let commands: Vec<String> = settings.required().map(|check| check.command_line()).collect();
-        return commands.join("; ");
-    };
-    let mut words = shown(&first.argv);
+/// What a clean checkout needs before its checks.
+fn setup(found: &Assumptions, settings: &Settings) -> Option<String> {
     let setup = found.setup.iter().map(CommandLine::display);
     let due = |command: &String| {
         settings.sandbox.provider().is_elsewhere() || !has_all_of(command, found.installed.iter())
     };
     let setup: Vec<String> = setup.filter(due).collect();
-    if !setup.is_empty() {
-        words.push_str(&format!(", in a clean checkout after {}", setup.join("; ")));
-    }
-    words.push_str(&format!(" (from {}; `--verify CMD` chooses)", first.source));
-    if let Some(other) = found.checks.get(1) {
-        words.push_str(&format!("; also found: {}", shown(&other.argv)));
-    }
-    words
-}
-
-/// A command as typed in a shell.
-fn shown(argv: &[String]) -> String {
-    match argv {
-        [shell, flag, command] if shell == "sh" && flag == "-c" => command.clone(),
-        argv => join_argv(argv),
-    }
+    (!setup.is_empty()).then(|| format!("{} before the checks of a clean checkout", setup.join("; ")))
 }
 
 fn place_words(settings: &Settings, place: &PlaceRequest) -> String {

@@ -135,8 +135,35 @@ fn a_probe_ends_a_check_that_hangs() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[("test.sh", "true\n")]);
     repo.write("ralph_task.md", &TASK.replace("test -f a.txt", "sleep 600"));
-    let probed = repo.ralph(&["lint", "--probe-checks", "--probe-seconds", "1", "--json"]).exits(0).json();
-    assert!(findings(&probed).is_empty());
+    let probe = ["lint", "--probe-checks", "--probe-seconds", "1", "--json"];
+    let probed = repo.ralph(&probe).exits(0).json();
+    assert_eq!(findings(&probed), ["ralph_task.md:13:3 warning check-no-end"]);
+    std::fs::remove_file(repo.dir.join("ralph_task.md")).unwrap();
+    repo.write("PROMPT.md", "# Do\n\n## Verification\n\n- `sleep 600`\n");
+    let probed = repo.ralph(&probe).exits(2).json();
+    assert!(findings(&probed).contains(&"PROMPT.md:5:3 error check-no-end".to_owned()), "{probed}");
+}
+
+#[test]
+fn a_verification_section_is_listed_tried_and_required() {
+    let env = TestEnv::new(RALPH);
+    let prompt = "# Do\n\n## Verification\n\n```sh\nsh test.sh\n$TOOL || no-such-tool-here --all\n```\n";
+    let repo = TestRepo::new(&env, "repo", &[("test.sh", "test -f done.txt\n"), ("PROMPT.md", prompt)]);
+    let probed = repo.ralph(&["lint", "--probe-checks", "--json"]).exits(2).json();
+    assert!(findings(&probed).contains(&"PROMPT.md:7:1 error check-not-found".to_owned()), "{probed}");
+    let sources: Vec<&str> =
+        probed["checks"].as_array().unwrap().iter().map(|check| check["source"].as_str().unwrap()).collect();
+    assert_eq!(sources, ["PROMPT.md:6", "PROMPT.md:7"]);
+    // The configured check passes; the section's fails until a second session, in the second run.
+    repo.write("PROMPT.md", "# Do\n\n## Verification\n\n- `sh test.sh`\n");
+    repo.git(&["commit", "-qam", "verify"]);
+    let script = "test -f first.txt && touch done.txt\ntouch first.txt\necho '<promise>COMPLETE</promise>'";
+    repo.configure(&[repo.agent("stub", script)], "true", &json!({"max_iterations": 1}));
+    let run = repo.ralph(&["run", "--isolation", "none"]).exits(1);
+    assert!(run.stderr.contains("check     sh test.sh (PROMPT.md:5)"), "{}", run.stderr);
+    assert!(run.stderr.contains("check     true (.ralph/config.json: verifiers.tests)"), "{}", run.stderr);
+    repo.configure(&[repo.agent("stub", script)], "true", &json!({"max_iterations": 3}));
+    assert_eq!(repo.run(&["--new"]).exits(0).json()["proof_level"], "independent");
 }
 
 #[test]

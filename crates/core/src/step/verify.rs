@@ -176,8 +176,8 @@ pub(crate) fn run_check(
             Some(format!("its own report says that {tests} failed, though it ended with 0"))
         }
         Ok(ExecEnd::Exited(0)) => match &verifier.expect {
-            Some(Expect::Output { pattern }) if !pattern.matches(&read_tail(log_path, OUTPUT_MAX)) => {
-                Some(format!("its output does not match /{}/", pattern.as_str()))
+            Some(Expect::Output(output)) if !output.holds(&read_tail(log_path, OUTPUT_MAX)) => {
+                Some(format!("it does not print {}", output.describe()))
             }
             _ => match measure::again(verifier, log_path, &mut |label, log| {
                 let run = run_logged(ctx, sandbox, &request, label, log, false)?;
@@ -228,7 +228,7 @@ fn run_builtin_check(
     };
     let started = ctx.clock.elapsed();
     let why = match &verifier.expect {
-        Some(Expect::Output { .. }) | None => return Ok(None),
+        Some(Expect::Output(_)) | None => return Ok(None),
         Some(Expect::FileExists { path }) => read(path).err(),
         Some(Expect::FileContains { path, pattern }) => match read(path) {
             Ok(bytes) if pattern.matches(&String::from_utf8_lossy(&bytes)) => None,

@@ -9,6 +9,7 @@ use crate::problem::Problem;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::State;
+use ralph_loop_app::lint::checks::TaskCheck;
 use ralph_loop_app::lint::lint_task;
 use ralph_loop_app::task_source::{self, TaskSource};
 use ralph_loop_app::{Environment, SilentReporter, Unfinished, models, repo_file, settings, task_templates};
@@ -52,8 +53,32 @@ pub(crate) struct LintAnswer {
     dialect: String,
     /// The findings.
     findings: Vec<Finding>,
+    /// The checks that must pass, from the task, the configuration and the repo.
+    checks: Vec<LintedCheck>,
     /// The parsed task; null if it can't be parsed.
     task: Option<LintedTask>,
+}
+
+/// A check that must pass.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct LintedCheck {
+    /// Its name.
+    name: String,
+    /// The command as typed in a shell.
+    command: String,
+    /// Where it is written, or which file it was detected from.
+    source: String,
+}
+
+impl LintedCheck {
+    fn of(check: &TaskCheck) -> Self {
+        Self {
+            name: check.verifier.name.clone(),
+            command: check.verifier.command_line(),
+            source: check.source.to_string(),
+        }
+    }
 }
 
 /// One finding.
@@ -139,11 +164,13 @@ pub(crate) async fn lint(
                 }
                 (None, _) => return Err(Problem::bad("no task: set `text` or `task_file`")),
             };
-            let report = lint_task(own.app.environment(), &source, &[]);
+            let linted = lint_task(own.app.environment(), &source);
+            let report = &linted.report;
             Ok(LintAnswer {
                 ok: !report.refuses(),
                 dialect: source.dialect.as_str().to_owned(),
-                findings: findings(&report),
+                findings: findings(report),
+                checks: linted.checks.iter().map(LintedCheck::of).collect(),
                 task: report.task.as_ref().map(|file| LintedTask {
                     title: file.title.clone(),
                     criteria: file
@@ -194,7 +221,7 @@ pub(crate) async fn preview(
             Ok(PreviewAnswer {
                 prompt: plan.first_prompt()?,
                 agents: plan.settings().agents.iter().map(|agent| agent.name.to_string()).collect(),
-                checks: plan.settings().verifiers.iter().map(|check| check.command_line()).collect(),
+                checks: plan.checks().iter().map(TaskCheck::line).collect(),
             })
         })
         .await?;

@@ -198,7 +198,7 @@ fn refuse_faults(server: &Server, reading: &RunReading, text: &str) -> Result<()
         folder: reading.entry.origin.clone(),
         files: TaskTexts::new(task.source.clone(), text.to_owned()),
     };
-    let report = lint_task(server.app.environment(), &source, &[]);
+    let report = lint_task(server.app.environment(), &source).report;
     if !report.refuses() {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use super::agent::default_timeout;
 use super::metric::MetricConfig;
 use crate::command_line::join_argv;
-use crate::criterion::Pattern;
+use crate::criterion::{ExpectedOutput, Pattern};
 use serde::{Deserialize, Serialize};
 
 /// A command that must pass.
@@ -38,11 +38,8 @@ pub struct VerifierConfig {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(inline))]
 pub enum Expect {
-    /// The command's output matches.
-    Output {
-        /// The regular expression.
-        pattern: Pattern,
-    },
+    /// The command prints this.
+    Output(ExpectedOutput),
     /// The file exists; runs no command.
     FileExists {
         /// Its path.
@@ -74,17 +71,18 @@ impl VerifierConfig {
             timeout_seconds: default_timeout(),
         }
     }
+    /// Its arguments; a shell line is shown as written.
+    fn shown_argv(&self) -> String {
+        match self.command_argv.as_slice() {
+            [sh, c, line] if sh == "sh" && c == "-c" => line.clone(),
+            argv => join_argv(argv),
+        }
+    }
     /// The command as typed in a shell.
     pub fn command_line(&self) -> String {
         match &self.expect {
-            None => match self.command_argv.as_slice() {
-                // A shell line is shown as written.
-                [sh, c, line] if sh == "sh" && c == "-c" => line.clone(),
-                argv => join_argv(argv),
-            },
-            Some(Expect::Output { pattern }) => {
-                format!("{} prints /{}/", join_argv(&self.command_argv), pattern.as_str())
-            }
+            None => self.shown_argv(),
+            Some(Expect::Output(output)) => format!("{} prints {}", self.shown_argv(), output.describe()),
             Some(Expect::Custom) => format!("check `{}` of the calling program", self.name),
             Some(Expect::FileExists { path }) => format!("file {path} exists"),
             Some(Expect::FileContains { path, pattern }) => {

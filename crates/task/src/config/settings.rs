@@ -10,6 +10,9 @@ use ralph_loop_protocol::id::AgentName;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
+/// Start of the names of a task's commands that belong to no criterion.
+pub(crate) const VERIFY: &str = "verify-";
+
 impl ConfigFile {
     /// Lays `over` on top of `self`. Agents and verifiers are merged by name, so a repo may change one of the user's
     /// agents without repeating the others.
@@ -89,10 +92,14 @@ impl ConfigFile {
     /// a separate name.
     pub fn with_task(mut self, mut task: Self) -> Self {
         let Some(wanted) = task.required_verifiers.take() else { return self.overlaid(task) };
+        let verifiers = task.verifiers.take().unwrap_or_default();
         let own: Vec<VerifierConfig> = {
             let all = self.verifiers.clone().unwrap_or_default();
             let required = required_of(self.required_verifiers.clone(), &all);
-            all.into_iter().filter(|verifier| required.contains(&verifier.name)).collect()
+            let counts = |own: &VerifierConfig| {
+                required.contains(&own.name) || verifiers.iter().any(|verifier| is_same(verifier, own))
+            };
+            all.into_iter().filter(counts).collect()
         };
         // Required but undefined names are refused later, with a message.
         let undefined =
@@ -101,7 +108,9 @@ impl ConfigFile {
         if let Some(all) = &mut self.verifiers {
             all.retain(|verifier| !own.iter().any(|o| o.name == verifier.name));
         }
-        let (verifiers, kept) = beside(task.verifiers.take().unwrap_or_default(), own);
+        let (verifiers, kept) = beside(verifiers, own);
+        let wanted: Vec<String> =
+            wanted.into_iter().filter(|name| verifiers.iter().any(|one| one.name == *name)).collect();
         let mut merged = self.overlaid(Self { verifiers: Some(verifiers), ..task });
         let names = wanted.into_iter().chain(kept.iter().cloned()).chain(undefined);
         merged.required_verifiers = Some(names.fold(Vec::new(), |mut names: Vec<String>, name| {
@@ -200,8 +209,13 @@ fn required_of(named: Option<Vec<String>>, verifiers: &[VerifierConfig]) -> Vec<
     })
 }
 
+/// Whether two checks run the same command and judge it alike.
+fn is_same(a: &VerifierConfig, b: &VerifierConfig) -> bool {
+    words(&a.command_argv) == words(&b.command_argv) && a.expect == b.expect
+}
+
 /// The checks of a task followed by those that the configuration requires, and the new names of the latter. Equal
-/// checks appear once.
+/// checks appear once: under the id of a criterion, otherwise as configured.
 pub(crate) fn beside(
     task: Vec<VerifierConfig>,
     own: Vec<VerifierConfig>,
@@ -209,11 +223,12 @@ pub(crate) fn beside(
     let (mut all, mut names) = (task, Vec::new());
     for mut verifier in own {
         let taken = |name: &str, all: &[VerifierConfig]| all.iter().any(|v| v.name == name);
-        let same = all
-            .iter()
-            .find(|v| words(&v.command_argv) == words(&verifier.command_argv) && v.expect == verifier.expect);
+        let same = all.iter().position(|known| is_same(known, &verifier));
         if let Some(same) = same {
-            names.push(same.name.clone());
+            if all[same].name.starts_with(VERIFY) && !taken(&verifier.name, &all) {
+                all[same] = verifier;
+            }
+            names.push(all[same].name.clone());
             continue;
         }
         while taken(&verifier.name, &all) {

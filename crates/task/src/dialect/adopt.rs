@@ -7,13 +7,20 @@ use crate::criterion::{Check, Criterion};
 use crate::spec::{RunSpec, Task};
 use std::time::Duration;
 
-/// The task and the settings of a valid file; `raw` is its text.
-pub fn adopt(file: TaskFile, raw: &str) -> (Task, ConfigFile) {
-    let mut settings = file.settings.clone();
+/// The checks of a task file, all of them required.
+pub fn checks(file: &TaskFile) -> ConfigFile {
     let mut verifiers = file.verifiers();
     verifiers.extend(file.criteria.iter().filter_map(verifier_of));
-    settings.required_verifiers = Some(verifiers.iter().map(|v| v.name.clone()).collect());
-    settings.verifiers = Some(verifiers);
+    ConfigFile {
+        required_verifiers: Some(verifiers.iter().map(|v| v.name.clone()).collect()),
+        verifiers: Some(verifiers),
+        ..ConfigFile::default()
+    }
+}
+
+/// The task and the settings of a valid file; `raw` is its text.
+pub fn adopt(file: TaskFile, raw: &str) -> (Task, ConfigFile) {
+    let mut settings = file.settings.clone().overlaid(checks(&file));
     settings.completion = Some(match file.completion {
         super::Completion::Promise => Completion::Promise,
         super::Completion::Claim => Completion::Claim,
@@ -72,8 +79,8 @@ fn verifier_of(criterion: &Criterion) -> Option<VerifierConfig> {
     let file = |expect: Expect| VerifierConfig { expect: Some(expect), ..command(Vec::new()) };
     match &criterion.check {
         Check::Command { command: line } => Some(command(line.argv())),
-        Check::CommandOutput { command: line, pattern } => {
-            let expect = Expect::Output { pattern: pattern.clone() };
+        Check::CommandOutput { command: line, output } => {
+            let expect = Expect::Output(output.clone());
             Some(VerifierConfig { expect: Some(expect), ..command(line.argv()) })
         }
         Check::FileExists { path } => Some(file(Expect::FileExists { path: path.clone() })),
@@ -85,12 +92,9 @@ fn verifier_of(criterion: &Criterion) -> Option<VerifierConfig> {
 }
 
 /// The user's new text of the task: parsed in its dialect, or refused with the first problem.
-pub fn edited(task: &Task, text: &str) -> Result<(Task, Option<ConfigFile>), String> {
+pub fn edited(task: &Task, text: &str) -> Result<(Task, ConfigFile), String> {
     if text.trim().is_empty() {
         return Err("the new task is empty".into());
-    }
-    if task.dialect == Dialect::PromptMd {
-        return Ok((Task { text: text.replace("\r\n", "\n"), ..task.clone() }, None));
     }
     let file =
         super::parse(task.dialect, &TaskTexts::new(&task.source, text)).map_err(|found| {
@@ -99,13 +103,16 @@ pub fn edited(task: &Task, text: &str) -> Result<(Task, Option<ConfigFile>), Str
                 None => "can't be read".to_owned(),
             }
         })?;
+    if task.dialect == Dialect::PromptMd {
+        return Ok((Task { text: text.replace("\r\n", "\n"), ..task.clone() }, checks(&file)));
+    }
     let vars = file.vars();
     let (new, settings) = adopt(file.filled(&vars), text);
     // A plan's goal is in its other files, which this edit doesn't change.
     let goal = if task.dialect == Dialect::Plan { task.text.clone() } else { new.text.clone() };
     Ok((
         Task { text: goal, source: task.source.clone(), working_dir: task.working_dir.clone(), ..new },
-        Some(settings),
+        settings,
     ))
 }
 
@@ -113,21 +120,33 @@ impl RunSpec {
     /// Applies the user's new text of the task, with its checks. An invalid text changes nothing.
     pub fn take_edit(&mut self, text: &str) {
         let Ok((task, settings)) = edited(&self.task, text) else { return };
-        let before = self.task.raw.as_deref().and_then(|raw| edited(&self.task, raw).ok()?.1);
+        let raw = self.task.raw.as_ref().unwrap_or(&self.task.text);
+        let before = edited(&self.task, raw).map(|(_, settings)| settings).unwrap_or_default();
+        let by_task: Vec<String> = before
+            .required_verifiers
+            .iter()
+            .flatten()
+            .chain(self.task.criteria.iter().map(|criterion| &criterion.id))
+            .filter(|name| !self.settings.own_verifiers.contains(name))
+            .cloned()
+            .collect();
         self.task = task;
-        let Some(settings) = settings else { return };
-        self.take_limits(&settings, &before.unwrap_or_default());
-        if let ConfigFile { verifiers: Some(verifiers), required_verifiers: Some(required), .. } = settings {
-            // An edit can't remove what the configuration requires.
-            let own_names = std::mem::take(&mut self.settings.own_verifiers);
-            let own =
-                self.settings.verifiers.iter().filter(|v| own_names.contains(&v.name)).cloned().collect();
-            let (verifiers, kept) = beside(verifiers, own);
-            let more: Vec<String> = kept.iter().filter(|name| !required.contains(name)).cloned().collect();
-            self.settings.verifiers = verifiers;
-            self.settings.required_verifiers = [required, more].concat();
-            self.settings.own_verifiers = kept;
-        }
+        self.take_limits(&settings, &before);
+        // An edit can't remove what the configuration checks.
+        let known = std::mem::take(&mut self.settings.verifiers);
+        let known = known.into_iter().filter(|verifier| !by_task.contains(&verifier.name));
+        let (own, optional): (Vec<_>, Vec<_>) =
+            known.partition(|verifier| self.settings.required_verifiers.contains(&verifier.name));
+        let (mut verifiers, kept) = beside(settings.verifiers.unwrap_or_default(), own);
+        let mut required = settings.required_verifiers.unwrap_or_default();
+        required.retain(|name| verifiers.iter().any(|verifier| verifier.name == *name));
+        let more: Vec<String> = kept.iter().filter(|name| !required.contains(name)).cloned().collect();
+        let free = |optional: &VerifierConfig| verifiers.iter().all(|known| known.name != optional.name);
+        let optional: Vec<VerifierConfig> = optional.into_iter().filter(free).collect();
+        verifiers.extend(optional);
+        self.settings.verifiers = verifiers;
+        self.settings.required_verifiers = [required, more].concat();
+        self.settings.own_verifiers = kept;
     }
 
     /// Applies budgets and test policies that changed in the text: values set by a flag or the user since stay,
@@ -171,10 +190,10 @@ mod tests {
     fn edit_updates_checks_and_invalid_edit_is_refused() {
         let file = super::super::parse(Dialect::RalphTaskMd, &TaskTexts::new("ralph_task.md", TASK)).unwrap();
         let (task, settings) = adopt(file, TASK);
-        assert!(!settings.verifiers.unwrap().is_empty());
+        let names = settings.required_verifiers.unwrap();
+        assert!(!names.is_empty());
         let (again, settings) = edited(&task, TASK).unwrap();
-        assert_eq!(again, task);
-        assert!(settings.is_some());
+        assert_eq!((again, settings.required_verifiers.unwrap()), (task.clone(), names));
         assert!(
             edited(&task, "no frontmatter at all").unwrap_err().contains("does not start with a frontmatter")
         );

@@ -4,7 +4,7 @@ use super::diagnostic::{Diagnostic, Lines};
 use super::json::unknown_key_fix;
 use super::metric_section::MetricSection;
 use crate::config::{CommandLine, Mode, RequiredProof, TestsPolicy};
-use crate::criterion::Span;
+use crate::criterion::{Span, VerifyCommand};
 use ralph_loop_protocol::money::Usd;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_saphyr::{Error, Spanned};
@@ -100,7 +100,7 @@ pub struct Frontmatter {
     /// The one command that must pass at the end.
     pub test_command: Option<CommandLine>,
     /// More commands that must pass.
-    pub verify_commands: Option<Vec<CommandLine>>,
+    pub verify_commands: Option<Vec<VerifyCommand>>,
     /// The numeric goal; the run is done when it has reached its target and everything else passes.
     pub metric: Option<MetricSection>,
     /// Restore the files with the best number if an iteration made it worse.
@@ -389,7 +389,7 @@ mod tests {
         let front = front.unwrap();
         assert_eq!(front.task_id.as_deref(), Some("007"));
         assert_eq!(front.sandbox_image, None);
-        assert_eq!(front.verify_commands.unwrap()[1], CommandLine::Shell("a: b".into()));
+        assert_eq!(front.verify_commands.unwrap()[1], CommandLine::Shell("a: b".into()).into());
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use super::diagnostic::{Diagnostic, Lines};
 use super::json::{self, Node};
 use super::names;
-use super::ralph_json::{Entry, KINDS};
+use super::ralph_json::{Entry, KINDS, OUTPUT_KEYS};
 use super::ralph_task_md::check_command;
-use crate::criterion::{Check, Criterion, Pattern, Span};
+use crate::criterion::{Check, Criterion, ExpectedOutput, Pattern, Span};
 use std::collections::BTreeMap;
 
 pub(super) struct Criteria<'a> {
@@ -57,9 +57,15 @@ impl Criteria<'_> {
             ("command", entry.command.is_some()),
             ("path", entry.path.is_some()),
             ("pattern", entry.pattern.is_some()),
+            ("contains", entry.contains.is_some()),
+            ("equals", entry.equals.is_some()),
         ];
+        let judges_output = *kind == "command_output";
         let mut fine = true;
         for (key, is_given) in given {
+            if judges_output && OUTPUT_KEYS.contains(&key) {
+                continue;
+            }
             let problem = match (needed.contains(&key), is_given) {
                 (true, false) => format!("`{id}` is of type `{kind}`, but has no `{key}`"),
                 (false, true) => format!("`{id}` is of type `{kind}`, which has no `{key}`"),
@@ -89,6 +95,23 @@ impl Criteria<'_> {
             self.found.push(Diagnostic::error("bad-path", self.file, place, message, fix));
             fine = false;
         }
+        if judges_output {
+            let output = ExpectedOutput::of_keys(
+                entry.pattern.as_deref(),
+                entry.contains.clone(),
+                entry.equals.clone(),
+            );
+            return match (entry.command.clone().filter(|_| fine), output) {
+                (Some(command), Ok(output)) => Some(Check::CommandOutput { command, output }),
+                (_, Err(problem)) => {
+                    let problem = format!("`{id}`: {problem}");
+                    let fix = "add for example `\"contains\": \"3 items\"`; `\\\\.` matches a dot in JSON";
+                    self.found.push(Diagnostic::error("bad-output", self.file, place, problem, fix));
+                    None
+                }
+                (None, Ok(_)) => None,
+            };
+        }
         let pattern = match entry.pattern.as_deref().map(Pattern::parse) {
             Some(Err(problem)) => {
                 let fix = "write a regular expression; `\\\\.` matches a dot in JSON";
@@ -105,9 +128,6 @@ impl Criteria<'_> {
             ("file_exists", _, Some(path), _) => Some(Check::FileExists { path }),
             ("file_contains", _, Some(path), Some(pattern)) => Some(Check::FileContains { path, pattern }),
             ("command_succeeds", Some(command), _, _) => Some(Check::Command { command }),
-            ("command_output", Some(command), _, Some(pattern)) => {
-                Some(Check::CommandOutput { command, pattern })
-            }
             ("pr_checks_pass", ..) => Some(Check::PrChecksPass),
             ("pr_approved", ..) => Some(Check::PrApproved),
             _ => None,

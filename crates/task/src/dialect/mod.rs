@@ -19,6 +19,7 @@ pub mod ralph_json;
 pub mod ralph_task_md;
 mod task_file;
 pub mod template;
+pub mod verification;
 
 pub use diagnostic::{Diagnostic, SafeEdit, Severity};
 pub use metric_section::MetricSection;

@@ -4,11 +4,10 @@
 use super::diagnostic::{Diagnostic, Lines};
 use super::json::{self, Node, ObjectShape};
 use super::plan_order::cycles;
-use super::ralph_task_md::check_command;
+use super::ralph_task_md::check_verify;
 use super::task_file::{Completion, Dialect, TaskFile};
 use super::{TaskTexts, names};
-use crate::config::CommandLine;
-use crate::criterion::{Check, Criterion, Span};
+use crate::criterion::{Check, Criterion, Span, VerifyCommand};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -31,7 +30,7 @@ pub struct TasksJson {
     pub description: String,
     /// Commands that must pass for every story. Agents may not change them.
     #[serde(default)]
-    pub verify_commands: Vec<CommandLine>,
+    pub verify_commands: Vec<VerifyCommand>,
     /// The stories, each small enough for one session.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub user_stories: Vec<Story>,
@@ -125,7 +124,7 @@ pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<Tas
         ));
     }
     for command in &tasks.verify_commands {
-        check_command(command, "verifyCommands", file, at("verifyCommands"), found);
+        check_verify(command, "verifyCommands", file, at("verifyCommands"), found);
     }
     if !tasks.branch_name.is_empty()
         && let Some(problem) = names::branch_problem(&tasks.branch_name)

@@ -1,8 +1,11 @@
-//! `PROMPT.md`: a task in plain text. Its verifiers and budgets are in `.ralph/config.json`.
+//! `PROMPT.md`: a task in plain text. The commands of its Verification section must pass, next to the verifiers of
+//! `.ralph/config.json`, which also sets budgets.
 
 use super::TaskTexts;
 use super::diagnostic::Diagnostic;
-use super::task_file::{Completion, Dialect, TaskFile};
+use super::task_file::{Completion, Dialect, TaskFile, verify_name};
+use super::verification;
+use crate::command_line::CommandLine;
 use crate::criterion::Span;
 use crate::spec::Task;
 
@@ -11,6 +14,10 @@ pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<Tas
         Ok(task) => {
             let mut read = TaskFile::new(Dialect::PromptMd, files.name(), &task.title, task.text);
             read.completion = Completion::Promise;
+            for (at, (command, place)) in verification::commands(files.text()).into_iter().enumerate() {
+                read.keys.insert(verify_name(at), place);
+                read.global_verify.push(CommandLine::Shell(command).into());
+            }
             Some(read)
         }
         Err(message) => {

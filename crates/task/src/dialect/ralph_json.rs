@@ -157,21 +157,31 @@ pub struct Entry {
     /// For `file_exists` and `file_contains`, relative to the working folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// For `file_contains` and `command_output`: a regular expression.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// For `file_contains` and `command_output`: a regular expression; also written `matches`.
+    #[serde(default, alias = "matches", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub pattern: Option<String>,
+    /// For `command_output`: text that must be in the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    pub contains: Option<String>,
+    /// For `command_output`: the only output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equals: Option<String>,
 }
 
-/// Every kind of criterion, with its required keys.
+/// Every kind of criterion, with its required keys. `command_output` also needs one of [`OUTPUT_KEYS`].
 pub const KINDS: &[(&str, &[&str])] = &[
     ("file_exists", &["path"]),
     ("file_contains", &["path", "pattern"]),
     ("command_succeeds", &["command"]),
-    ("command_output", &["command", "pattern"]),
+    ("command_output", &["command"]),
     ("pr_checks_pass", &[]),
     ("pr_approved", &[]),
 ];
+
+/// The keys that judge an output; one of them is given.
+pub const OUTPUT_KEYS: [&str; 4] = ["pattern", "matches", "contains", "equals"];
 
 #[cfg(feature = "schema")]
 fn criterion_kinds(schema: &mut schemars::Schema) {
@@ -181,7 +191,12 @@ fn criterion_kinds(schema: &mut schemars::Schema) {
     }
     let branch = |(kind, needed): &(&str, &[&str])| {
         let required: Vec<&str> = std::iter::once("type").chain(needed.iter().copied()).collect();
-        serde_json::json!({ "properties": { "type": { "const": kind } }, "required": required })
+        let mut branch =
+            serde_json::json!({ "properties": { "type": { "const": kind } }, "required": required });
+        if *kind == "command_output" {
+            branch["oneOf"] = OUTPUT_KEYS.iter().map(|key| serde_json::json!({ "required": [key] })).collect();
+        }
+        branch
     };
     schema.insert("oneOf".to_owned(), serde_json::Value::Array(KINDS.iter().map(branch).collect()));
 }
@@ -208,6 +223,9 @@ static ENTRY: ObjectShape = ObjectShape {
         ("command", None),
         ("path", None),
         ("pattern", None),
+        ("matches", None),
+        ("contains", None),
+        ("equals", None),
     ],
 };
 static SHAPE: ObjectShape = ObjectShape {

@@ -7,7 +7,7 @@ use super::json::unknown_key_fix;
 use super::task_file::{Dialect, GitChoice, ModelChoice, PrChoice, Publish, SandboxChoice, TaskFile};
 use super::{TaskTexts, names, template};
 use crate::config::{CommandLine, REPEAT_MAX};
-use crate::criterion::{Check, Criterion, Span};
+use crate::criterion::{Check, Criterion, Span, VerifyCommand};
 use std::collections::BTreeMap;
 
 /// Names of sandbox providers; `docker-sandbox` is an alias of `sbx`.
@@ -250,6 +250,21 @@ pub(crate) fn check_command(
     ));
 }
 
+/// A command that may also have to print something.
+pub(crate) fn check_verify(
+    verify: &VerifyCommand,
+    key: &str,
+    file: &str,
+    place: Span,
+    found: &mut Vec<Diagnostic>,
+) {
+    check_command(verify.command(), key, file, place, found);
+    if let Err(problem) = verify.output() {
+        let fix = format!("for example `{{command: {:?}, contains: \"3 items\"}}`", verify.command().display());
+        found.push(Diagnostic::error("bad-output", file, place, problem, fix));
+    }
+}
+
 fn fill_in(task: &mut TaskFile, front: Frontmatter, found: &mut Vec<Diagnostic>) {
     let file = task.source.clone();
     let at = |key: &str, keys: &BTreeMap<String, Span>| keys.get(key).copied().unwrap_or_default();
@@ -388,7 +403,7 @@ fn values(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found:
         check_command(command, "test_command", file, at("test_command"), found);
     }
     for command in front.verify_commands.iter().flatten() {
-        check_command(command, "verify_commands", file, at("verify_commands"), found);
+        check_verify(command, "verify_commands", file, at("verify_commands"), found);
     }
     metric(front, keys, file, found);
 }

@@ -2,8 +2,9 @@
 
 use crate::command_line::CommandLine;
 pub use crate::config::Publish;
-use crate::config::{ConfigFile, VerifierConfig};
-use crate::criterion::{Check, Criterion, Span};
+use crate::config::settings::VERIFY;
+use crate::config::{ConfigFile, Expect, VerifierConfig};
+use crate::criterion::{Check, Criterion, Span, VerifyCommand};
 use crate::dialect::metric_section::MetricSection;
 use crate::dialect::prd_tasks::Story;
 use crate::dialect::template::{self, Vars};
@@ -105,7 +106,7 @@ pub struct TaskFile {
     /// The stories of a plan; each is also a criterion.
     pub stories: Vec<Story>,
     /// Commands that must pass in addition to those of criteria.
-    pub global_verify: Vec<CommandLine>,
+    pub global_verify: Vec<VerifyCommand>,
     /// The test command of the whole task.
     pub test_command: Option<CommandLine>,
     /// The numeric goal.
@@ -130,6 +131,11 @@ pub struct TaskFile {
     /// The positions of the file's keys, by name (`pr.draft` for nested ones).
     #[serde(skip)]
     pub keys: BTreeMap<String, Span>,
+}
+
+/// The verifier name of a command of the whole task.
+pub(crate) fn verify_name(at: usize) -> String {
+    format!("{VERIFY}{}", at + 1)
 }
 
 impl TaskFile {
@@ -190,16 +196,16 @@ impl TaskFile {
     /// The commands of the whole task as verifiers: `tests` for the test command, `verify-1` and so on for the rest,
     /// `metric` for the numeric goal. Equal commands run once.
     pub fn verifiers(&self) -> Vec<VerifierConfig> {
-        let mut seen: Vec<&CommandLine> = Vec::new();
-        let mut out = Vec::new();
-        let named = self.test_command.iter().map(|command| ("tests".to_owned(), command));
-        let rest = self.global_verify.iter().enumerate().map(|(at, c)| (format!("verify-{}", at + 1), c));
-        for (name, command) in named.chain(rest) {
-            if seen.contains(&command) {
-                continue;
+        let mut out: Vec<VerifierConfig> = Vec::new();
+        let named = self.test_command.iter().map(|command| ("tests".to_owned(), command, None));
+        let rest = self.global_verify.iter().enumerate().map(|(at, verify)| {
+            (verify_name(at), verify.command(), verify.output().ok().flatten().map(Expect::Output))
+        });
+        for (name, command, expect) in named.chain(rest) {
+            let argv = command.argv();
+            if !out.iter().any(|known| known.command_argv == argv && known.expect == expect) {
+                out.push(VerifierConfig { expect, ..VerifierConfig::command(name, argv) });
             }
-            seen.push(command);
-            out.push(VerifierConfig::command(name, command.argv()));
         }
         out.extend(self.metric.iter().map(MetricSection::verifier));
         out
@@ -211,10 +217,27 @@ impl TaskFile {
         let mut out: Vec<(&CommandLine, Span)> = Vec::new();
         out.extend(self.test_command.iter().map(|c| (c, key("test_command"))));
         let verify = if self.dialect == Dialect::Plan { "verifyCommands" } else { "verify_commands" };
-        out.extend(self.global_verify.iter().map(|c| (c, key(verify))));
+        out.extend(self.global_verify.iter().enumerate().map(|(at, c)| {
+            (c.command(), self.keys.get(&verify_name(at)).copied().unwrap_or_else(|| key(verify)))
+        }));
         out.extend(self.metric.iter().map(|metric| (&metric.command, key("metric"))));
         out.extend(self.criteria.iter().filter_map(|c| Some((c.check.command()?, c.place))));
         out
+    }
+
+    /// The positions of its verifiers, by name.
+    pub fn check_places(&self) -> BTreeMap<String, Span> {
+        let key = |name: &str| self.keys.get(name).copied();
+        let place = |name: &str| match name {
+            "tests" => key("test_command"),
+            name => key(name).or_else(|| key("verify_commands")).or_else(|| key("verifyCommands")),
+        };
+        let whole = self.verifiers().into_iter().map(|verifier| {
+            let place = place(&verifier.name).unwrap_or_default();
+            (verifier.name, place)
+        });
+        let criteria = self.criteria.iter().map(|criterion| (criterion.id.clone(), criterion.place));
+        whole.chain(criteria).collect()
     }
 
     /// Whether the engine itself can check when the task is done.

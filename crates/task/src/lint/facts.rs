@@ -2,7 +2,7 @@
 
 use super::{Diagnostic, LintFacts};
 use crate::config::CommandLine;
-use crate::criterion::Span;
+use crate::criterion::{Criterion, Span};
 use crate::dialect::TaskFile;
 
 pub(super) fn check(task: &TaskFile, facts: &LintFacts, found: &mut Vec<Diagnostic>) {
@@ -22,19 +22,25 @@ pub(super) fn check(task: &TaskFile, facts: &LintFacts, found: &mut Vec<Diagnost
             }
         }
     }
-    for id in &facts.passing_before {
-        let Some(criterion) = task.criteria.iter().find(|c| c.id == *id) else { continue };
-        found.push(Diagnostic::warning(
+}
+
+/// The criteria, by id, whose check passes before any work.
+pub fn passing_already(task: &TaskFile, ids: &[String]) -> Vec<Diagnostic> {
+    let criteria = task.criteria.iter().filter(|criterion| ids.contains(&criterion.id));
+    let warning = |criterion: &Criterion| {
+        Diagnostic::warning(
             "passes-already",
             &task.source,
             criterion.place,
             format!(
-                "the check of `{id}` passes before any work: it proves nothing ({})",
+                "the check of `{}` passes before any work: it proves nothing ({})",
+                criterion.id,
                 criterion.check.describe()
             ),
             "check something that doesn't exist yet, or remove the criterion",
-        ));
-    }
+        )
+    };
+    criteria.map(warning).collect()
 }
 
 /// The programs that the task's commands start, each once. Only certain names: words of the shell and names made by
@@ -58,7 +64,8 @@ const SHELL_WORDS: &[&str] = &[
     "wait", "while", "{", "}",
 ];
 
-fn programs_of(command: &CommandLine) -> Vec<String> {
+/// The programs that a command certainly starts.
+pub fn programs_of(command: &CommandLine) -> Vec<String> {
     match command {
         CommandLine::Argv(argv) => argv.first().cloned().into_iter().collect(),
         CommandLine::Shell(line) => {
@@ -114,10 +121,10 @@ mod tests {
         assert_eq!(programs(&task), ["pytest", "ruff"]);
         let facts = LintFacts {
             missing_programs: vec!["ruff".into()],
-            passing_before: vec!["M1.2".into(), "unknown".into()],
             ..LintFacts::default()
         };
-        let found = lint(Dialect::RalphTaskMd, &files, &facts).diagnostics;
+        let mut found = lint(Dialect::RalphTaskMd, &files, &facts).diagnostics;
+        found.extend(passing_already(&task, &["M1.2".into(), "unknown".into()]));
         let seen: Vec<_> = found.iter().map(|d| (d.rule, d.line)).collect();
         assert_eq!(seen, [("missing-program", 17), ("passes-already", 43)]);
     }

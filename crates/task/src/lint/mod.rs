@@ -11,7 +11,7 @@ mod untouched;
 mod wording;
 
 pub use crate::dialect::diagnostic::{Diagnostic, SafeEdit, Severity};
-pub use facts::programs;
+pub use facts::{passing_already, programs, programs_of};
 pub use fix::apply_fixes;
 pub use prompt_sections::{PromptSections, prompt_sections};
 pub use untouched::{Placeholder, fix as template_fix, placeholders, template_words};
@@ -24,9 +24,7 @@ use crate::dialect::{self, Dialect, TaskFile, TaskTexts};
 pub struct LintFacts {
     /// Programs of [`programs`] that don't exist here.
     pub missing_programs: Vec<String>,
-    /// Ids of criteria whose check passes before any work.
-    pub passing_before: Vec<String>,
-    /// Names of the verifiers that the configuration requires.
+    /// Names of the checks that must pass, from the task, the configuration and the repo.
     pub verifiers: Option<Vec<String>>,
     /// Whether the configuration or a flag sets a budget.
     pub budget_set: Option<bool>,

@@ -2,7 +2,7 @@
 
 use super::Diagnostic;
 use crate::criterion::Span;
-use crate::dialect::TaskTexts;
+use crate::dialect::{TaskTexts, verification};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// Which parts of a good prompt exist.
@@ -55,7 +55,7 @@ pub fn prompt_sections(text: &str) -> PromptSections {
                 out.acceptance |= done;
                 let limits = is_one_of(&["constraint", "rules", "limits", "non-goal", "out of scope"]);
                 out.constraints |= limits;
-                let verify = is_one_of(&["verif", "checks", "tests", "validation"]);
+                let verify = verification::is_heading(&heading);
                 out.verification |= verify;
                 // Any other heading with words names the task.
                 out.task |= !(heading.trim().is_empty() || done || limits || verify);

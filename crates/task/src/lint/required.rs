@@ -118,7 +118,7 @@ fn something_to_check(task: &TaskFile, facts: &LintFacts, key: &str, found: &mut
     let fix = match task.dialect {
         Dialect::RalphJson => "add an acceptance criterion, for example of type `command_succeeds`",
         Dialect::Plan => "add the project's test command to `verifyCommands`",
-        _ => "add a verifier to `.ralph/config.json`; `ralph init` finds the test command",
+        _ => "put a command under `## Verification`, as a list item: - `make test`",
     };
     found.push(Diagnostic::error(
         "no-check",

@@ -116,9 +116,12 @@ fn perform(world: &World, effect: Effect) -> Result<(), AppError> {
         Effect::ListThreads => world.tell(Msg::Threads(spec::threads(world))),
         Effect::LoadThread(id) => world.tell(Msg::Thread(id.clone(), spec::thread(world, &id)?)),
         Effect::ListFiles => world.tell(Msg::Files(look::files(world))),
-        Effect::Lint(draft) => world.tell(Msg::Linted(checks::lint(world, &draft)?)),
-        Effect::TryChecks(commands) => {
-            world.tell(Msg::Baseline(checks::baseline(world, &commands).map_err(Into::into)));
+        Effect::Lint(draft) => {
+            let (found, checks) = checks::lint(world, &draft)?;
+            world.tell(Msg::Linted { found, checks });
+        }
+        Effect::TryChecks(draft) => {
+            world.tell(Msg::Baseline(checks::baseline(world, &draft).map_err(Into::into)));
         }
         Effect::WriteTask { draft, dialect, spec } => {
             return spec::write(world, &draft, &dialect, spec.as_deref());

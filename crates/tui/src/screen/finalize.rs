@@ -1,7 +1,7 @@
 //! Finalize: lint findings with links to their place, the checks before any work, then writing the task.
 
 use super::problem;
-use crate::data::Screen;
+use crate::data::{LintLine, Screen};
 use crate::draw::{Canvas, beside, list_top, rows, without};
 use crate::editor::{Editor, Move};
 use crate::keys::Action;
@@ -9,6 +9,7 @@ use crate::model::{BaselineState, DIALECTS, Model, Notice, SPECS};
 use crate::msg::Effect;
 use crate::text::{pad, wrap};
 use crate::theme::{Role, Sign};
+use ralph_loop_app::lint::probe::ProbeEnd;
 use ralph_loop_app::phrases::since;
 use ralph_loop_protocol::text::{clock, count};
 use ratatui::layout::Rect;
@@ -23,30 +24,25 @@ pub fn open(model: &mut Model) -> Vec<Effect> {
     let draft = model.studio.draft.with_promise(promise);
     model.studio.change(draft);
     model.finalize.lint = None;
+    model.finalize.baseline = BaselineState::NotYet;
     model.finalize.at = 0;
     model.go(Screen::Finalize);
-    let mut effects = vec![Effect::Lint(model.studio.draft.text().to_owned())];
-    effects.extend(baseline(model));
-    effects
+    vec![Effect::Lint(model.studio.draft.text().to_owned())]
 }
 
-/// Commands to try: the draft's, else the configured or detected ones.
-fn commands(model: &Model) -> Vec<String> {
-    let own = model.studio.draft.commands();
-    match (own.is_empty(), model.repo.tests.first()) {
-        (false, _) => own,
-        (true, Some(test)) => vec![test.clone()],
-        (true, None) => Vec::new(),
-    }
+/// Shows the linter's result and tries the checks that it found.
+pub fn linted(model: &mut Model, found: Vec<LintLine>, checks: Vec<String>) -> Vec<Effect> {
+    model.finalize.lint = Some(found);
+    model.finalize.checks = checks;
+    baseline(model).into_iter().collect()
 }
 
 fn baseline(model: &mut Model) -> Option<Effect> {
-    let commands = commands(model);
-    if commands.is_empty() || matches!(model.finalize.baseline, BaselineState::Running(_)) {
+    if model.finalize.checks.is_empty() || matches!(model.finalize.baseline, BaselineState::Running(_)) {
         return None;
     }
     model.finalize.baseline = BaselineState::Running(model.now);
-    Some(Effect::TryChecks(commands))
+    Some(Effect::TryChecks(model.studio.draft.text().to_owned()))
 }
 
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
@@ -92,6 +88,16 @@ fn write(model: &mut Model) -> Vec<Effect> {
         model.notice = Some(Notice::Done(words));
         return Vec::new();
     }
+    let red = sections(model).into_iter().find(|(held, ..)| !held);
+    let words = match (red, &model.finalize.baseline) {
+        (Some((_, name, _)), _) => format!("{name} is missing; e edits the draft"),
+        (None, BaselineState::Running(_)) => "the checks are still running".to_owned(),
+        (None, _) => String::new(),
+    };
+    if !words.is_empty() {
+        model.notice = Some(Notice::Done(words));
+        return Vec::new();
+    }
     let spec = (model.finalize.spec > 0).then(|| SPECS[model.finalize.spec].to_owned());
     let dialect = DIALECTS[model.finalize.dialect].to_owned();
     vec![Effect::WriteTask { draft: model.studio.draft.text().to_owned(), dialect, spec }]
@@ -116,7 +122,9 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
         &[label("writes"), (Role::Text, format!("{to}, and a snapshot in .ralph/spec/drafts"))],
     );
     canvas.line(bottom, 1, &[label("SPEC.md"), (Role::Text, SPECS[model.finalize.spec].to_owned())]);
-    let ready = model.finalize.lint.as_ref().is_some_and(|lint| lint.iter().all(|found| !found.error));
+    let ready = model.finalize.lint.as_ref().is_some_and(|lint| lint.iter().all(|found| !found.error))
+        && sections(model).iter().all(|(held, ..)| *held)
+        && !matches!(model.finalize.baseline, BaselineState::Running(_));
     if ready {
         let arrow = canvas.theme.sign(Sign::Arrow);
         canvas.line(bottom, 2, &[(Role::Accent, format!("{arrow} w writes it and goes to Start"))]);
@@ -124,30 +132,26 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-fn preflight(model: &Model, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
+/// What a task needs before it is written: whether it is there, its name, and details.
+fn sections(model: &Model) -> [(bool, &'static str, String); 7] {
     let draft = &model.studio.draft;
-    let has = |section: &str| !draft.section(section).is_empty();
-    let checks = commands(model);
-    let rows = [
-        (draft.title().is_some(), "a title"),
-        (has("Task"), "Task"),
-        (has("Acceptance"), "Acceptance"),
-        (has("Constraints"), "Constraints"),
-        (!checks.is_empty() || !model.repo.verifiers.is_empty(), "a command that shows that it is done"),
-        (draft.promise().is_some(), "a promise"),
-        (true, "limits"),
-    ];
-    for (row, (held, name)) in (0..).zip(rows) {
+    let (iterations, minutes, cost) = &model.repo.limits;
+    let limits = format!("{iterations} iterations, {minutes} min, {cost}; Start can change them");
+    let (promise, checks) = (draft.promise().unwrap_or_default(), &model.finalize.checks);
+    [
+        (draft.title().is_some(), "a title", String::new()),
+        (draft.has_task(), "Task", String::new()),
+        (draft.has(|parts| parts.acceptance), "Acceptance", String::new()),
+        (draft.has(|parts| parts.constraints), "Constraints", String::new()),
+        (!checks.is_empty(), "a command that shows that it is done", checks.join(" · ")),
+        (!promise.is_empty(), "a promise", promise.to_owned()),
+        (true, "limits", limits),
+    ]
+}
+
+fn preflight(model: &Model, canvas: &mut Canvas<'_>, area: Rect) -> u16 {
+    for (row, (held, name, more)) in (0..).zip(sections(model)) {
         let (sign, role) = if held { (Sign::Good, Role::Good) } else { (Sign::Bad, Role::Bad) };
-        let more = match name {
-            "a promise" => draft.promise().unwrap_or_default().to_owned(),
-            "limits" => {
-                let (iterations, minutes, cost) = &model.repo.limits;
-                format!("{iterations} iterations, {minutes} min, {cost}; Start can change them")
-            }
-            name if name.starts_with("a command") => checks.join(" · "),
-            _ => String::new(),
-        };
         let sign = canvas.theme.sign(sign);
         canvas.line(
             area,
@@ -207,10 +211,14 @@ fn tried(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
         }
         BaselineState::Over(over) => {
             let mut row = 0;
-            for (command, passed, lines) in &over.checks {
-                let (role, words) = match passed {
-                    true => (Role::Attention, "passes already: it cannot show that the work is done"),
-                    false => (Role::Good, "fails now, as it should before the work"),
+            for (command, end, lines) in &over.checks {
+                let (role, words) = match end {
+                    ProbeEnd::Passes => {
+                        (Role::Attention, "passes already: it cannot show that the work is done")
+                    }
+                    ProbeEnd::Fails => (Role::Good, "fails now, as it should before the work"),
+                    ProbeEnd::NotFound => (Role::Bad, "can't start: command not found"),
+                    ProbeEnd::NoEnd(_) => (Role::Bad, "didn't end in time"),
                 };
                 canvas.line(below, row, &[(Role::Text, format!("$ {command}"))]);
                 row = canvas.text(below, row + 1, role, words);

@@ -10,6 +10,7 @@ use crate::model::Model;
 use crate::msg::Effect;
 use crate::text::{pad, width};
 use crate::theme::{Role, Sign};
+use ralph_loop_task::dialect::verification;
 use ratatui::layout::Rect;
 
 /// Opens it for a text, or for the repo's task.
@@ -28,13 +29,13 @@ pub fn open(model: &mut Model, text: Option<String>) -> Vec<Effect> {
         })
         .map(|agent| agent.name.as_str())
         .collect();
-    let commands = Draft::new(text.as_deref().unwrap_or(model.studio.draft.text())).commands();
+    let commands = verification::commands(text.as_deref().unwrap_or(model.studio.draft.text()));
     let (verify, verify_hint) = match (repo.verifiers.as_slice(), commands.as_slice(), repo.tests.as_slice())
     {
         ([_, ..], ..) => {
             (String::new(), format!("empty: what is configured ({})", repo.verifiers.join(", ")))
         }
-        (_, [_, ..], _) => (commands.join(" && "), "from the task's verification".to_owned()),
+        (_, [_, ..], _) => (String::new(), "empty: the task's verification".to_owned()),
         (_, _, [first, ..]) => (first.clone(), "the test command that was found here".to_owned()),
         _ => (String::new(), "a command that shows that it is done, for example `make test`".to_owned()),
     };

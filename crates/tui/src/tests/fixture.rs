@@ -13,6 +13,7 @@ use crate::update::update;
 use crate::view::view;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use ralph_loop_app::lint::probe::ProbeEnd;
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::money::{Cost, Usd};
@@ -293,13 +294,15 @@ pub fn on(screen: Screen, theme: Theme, size: (u16, u16)) -> Model {
             message: "there is no section `Constraints`".into(),
             fix: "say what must not change".into(),
         }];
-        update(&mut model, Msg::Linted(lint));
+        let checks = vec!["cargo test (PROMPT.md:12)".to_owned()];
+        update(&mut model, Msg::Linted { found: lint, checks });
         let baseline = Baseline {
             checks: vec![(
-                "cargo test".into(),
-                false,
+                "cargo test (PROMPT.md:12)".into(),
+                ProbeEnd::Fails,
                 vec!["test result: FAILED. 41 passed; 3 failed".into()],
             )],
+            ..Baseline::default()
         };
         model.finalize.baseline = BaselineState::Over(baseline);
     }

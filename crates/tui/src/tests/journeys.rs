@@ -1,7 +1,7 @@
 //! Keys, pastes and clicks, from the first sentence to the finished run.
 
 use super::fixture::{COLOURS, draw, finished, model, on, press, race, run_view, text, type_text};
-use crate::data::{Problem, Screen};
+use crate::data::{Baseline, LintLine, Problem, Screen};
 use crate::model::{Model, Notice, Overlay};
 use crate::msg::{Effect, Msg};
 use crate::update::update;
@@ -339,12 +339,23 @@ fn the_studio_is_a_plain_form_without_any_agent() {
     let draft = &model.studio.draft;
     assert_eq!(draft.title(), Some("Keep the order"));
     assert_eq!(draft.section("Acceptance"), "- tests pass\n- no new dependency");
-    assert_eq!(draft.commands(), ["make test"]);
+    assert_eq!(draft.section("Verification"), "- `make test`");
     let effects = ctrl(&mut model, 'f');
-    assert!(matches!(effects.as_slice(), [Effect::Lint(_), Effect::TryChecks(_)]), "{effects:?}");
+    assert!(matches!(effects.as_slice(), [Effect::Lint(_)]), "{effects:?}");
     assert_eq!(model.studio.draft.promise(), Some("COMPLETE"));
     assert!(key(&mut model, 'w').is_empty(), "nothing is written before it was looked through");
-    update(&mut model, Msg::Linted(Vec::new()));
+    let checks = vec!["make test (PROMPT.md:9)".to_owned()];
+    let effects = update(&mut model, Msg::Linted { found: Vec::new(), checks });
+    assert!(matches!(effects.as_slice(), [Effect::TryChecks(_)]), "{effects:?}");
+    assert!(key(&mut model, 'w').is_empty(), "nothing is written while the checks run");
+    let draft = model.studio.draft.text().to_owned();
+    let not_found = LintLine { error: true, line: 9, message: "not found".into(), fix: "install it".into() };
+    let over = |lint| Msg::Baseline(Ok(Baseline { draft: draft.clone(), lint, ..Baseline::default() }));
+    update(&mut model, over(vec![not_found]));
+    assert!(key(&mut model, 'w').is_empty(), "an error is never written past");
+    update(&mut model, over(Vec::new()));
+    assert!(key(&mut model, 'w').is_empty(), "neither is a red section");
+    model.studio.change(model.studio.draft.with_section("Constraints", "none"));
     let effects = key(&mut model, 'w');
     assert!(matches!(effects.as_slice(), [Effect::WriteTask { .. }]), "{effects:?}");
     update(&mut model, Msg::Wrote(vec!["PROMPT.md".into()], Vec::new()));

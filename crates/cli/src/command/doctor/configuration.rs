@@ -5,10 +5,10 @@ use super::{Area, DoctorCheck};
 use crate::words::home_path;
 use ralph_loop_app::providers::ConfiguredProvider;
 use ralph_loop_app::trust::Ask;
-use ralph_loop_app::{App, Environment, RunRequest, project, repo_file};
+use ralph_loop_app::{App, Assumptions, Environment, RunRequest, repo_file};
 use ralph_loop_journal::layout::RalphDir;
 use ralph_loop_protocol::text::one_line;
-use ralph_loop_task::config::{ConfigFile, Isolation, join_argv};
+use ralph_loop_task::config::{ConfigFile, Isolation};
 use std::path::Path;
 
 /// Reads both files independently, so that one bad file doesn't hide the other.
@@ -85,17 +85,30 @@ fn file(path: &Path, name: &str, wanted: bool, checks: &mut Vec<DoctorCheck>) ->
 }
 
 /// The checks and the task of a run.
-pub fn checks(env: &Environment, top: &Path, file: ConfigFile) -> Vec<DoctorCheck> {
+pub fn checks(
+    env: &Environment,
+    top: &Path,
+    file: ConfigFile,
+    assumptions: &Assumptions,
+) -> Vec<DoctorCheck> {
     let mut checks = Vec::new();
     let settings = file.resolve();
-    let guess = settings.required_verifiers.is_empty().then(|| project::project_commands(top));
-    let setup =
-        !settings.setup_commands.is_empty() || guess.is_some() && !project::setup_commands(top).is_empty();
+    let setup = !settings.setup_commands.is_empty();
     // File checks start no program.
     for verifier in settings.verifiers.iter().filter(|verifier| !verifier.command_argv.is_empty()) {
-        let name = format!("verifier {}", verifier.name);
-        let fix = "install it, or fix the command in the task or in `command_argv` of `.ralph/config.json`";
-        let ok = verifier.command_line();
+        let found = assumptions.checks.first().filter(|found| found.argv == verifier.command_argv);
+        let (name, fix, ok) = match found {
+            Some(found) => (
+                "verifier".to_owned(),
+                "install it; or name another command: `ralph run --verify 'COMMAND'`, or `verifiers` in `.ralph/config.json`",
+                format!("{} (found, from {})", found.command_line(), found.source),
+            ),
+            None => (
+                format!("verifier {}", verifier.name),
+                "install it, or fix the command in the task or in `command_argv` of `.ralph/config.json`",
+                verifier.command_line(),
+            ),
+        };
         checks.push(startable(env, top, name, &verifier.command_argv, setup, ok, fix));
     }
     for name in
@@ -110,13 +123,7 @@ pub fn checks(env: &Environment, top: &Path, file: ConfigFile) -> Vec<DoctorChec
             .fix("define it under `verifiers`, or take it out of `required_verifiers`"),
         );
     }
-    let guessed = guess.and_then(|found| found.tests.into_iter().next());
-    if let Some(found) = guessed {
-        let command = join_argv(&found.argv);
-        let ok = format!("{command} (found, from {})", found.source);
-        let fix = "install it; or name another command: `ralph run --verify 'COMMAND'`, or `verifiers` in `.ralph/config.json`";
-        checks.push(startable(env, top, "verifier".to_owned(), &found.argv, setup, ok, fix));
-    } else if settings.required_verifiers.is_empty() {
+    if settings.required_verifiers.is_empty() {
         checks.push(
             DoctorCheck::missing(Area::Configuration, "verifier", "nothing checks the result")
                 .why("a run is done when a check proves it, never by the agent's word")
@@ -204,7 +211,7 @@ mod tests {
         let text =
             r#"{"verifiers":[{"name":"a","command_argv":["/nonexistent/a"]}],"required_verifiers":["b"]}"#;
         let found =
-            checks(&Environment::new(Default::default(), "/"), top.path(), ConfigFile::parse(text).unwrap());
+            checks(&Environment::new(Default::default(), "/"), top.path(), ConfigFile::parse(text).unwrap(), &Assumptions::default());
         let missing: Vec<&str> =
             found.iter().filter(|c| c.status == Status::Missing).map(|c| c.name.as_str()).collect();
         assert_eq!(missing, ["verifier a", "required_verifiers"]);

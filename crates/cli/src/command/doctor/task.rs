@@ -5,8 +5,7 @@ use crate::words::size;
 use ralph_loop_app::lint::lint_task;
 use ralph_loop_app::{Environment, task_source};
 use ralph_loop_task::config::ConfigFile;
-use ralph_loop_task::dialect::adopt::adopt;
-use ralph_loop_task::dialect::{Dialect, ModelChoice, TaskFile};
+use ralph_loop_task::dialect::{self, Dialect, ModelChoice, TaskFile, adopt};
 use ralph_loop_task::lint::template_words;
 use ralph_loop_task::spec::Task;
 use std::path::Path;
@@ -103,9 +102,10 @@ fn one(
                 return None;
             }
         }
-        return Some(FoundTask::default());
+        let file = dialect::read(dialect, &source.files, &mut Vec::new())?;
+        return Some(FoundTask { settings: adopt::checks(&file), ..FoundTask::default() });
     }
-    let report = lint_task(env, &source, &[]);
+    let report = lint_task(env, &source).report;
     for problem in report.diagnostics.iter().filter(|found| found.is_error() && found.rule != "bad-config") {
         let message = format!("{}:{}: {}", problem.file, problem.line, problem.message);
         let check = DoctorCheck::missing(Area::Configuration, "task", message);
@@ -118,7 +118,7 @@ fn one(
     }
     let (models, repo_url) = (file.model.clone(), file.git.repo_url.clone());
     let text = text.to_owned();
-    let (_, settings) = adopt(file, &text);
+    let (_, settings) = adopt::adopt(file, &text);
     Some(FoundTask { settings, models, repo_url })
 }
 

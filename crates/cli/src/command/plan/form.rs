@@ -45,7 +45,7 @@ pub fn fill(
     let tasks = TasksJson {
         project,
         description: one_line(wish, 200),
-        verify_commands: verify.into_iter().map(CommandLine::Shell).collect(),
+        verify_commands: verify.into_iter().map(|line| CommandLine::Shell(line).into()).collect(),
         user_stories: stories(out)?,
         ..TasksJson::default()
     };
