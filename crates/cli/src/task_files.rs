@@ -177,7 +177,8 @@ impl NewTask<'_> {
         let text =
             fill(TASKS, &[("title", &inside_quotes(self.title)), ("slug", &inside_quotes(&self.slug()))]);
         let mut tasks: TasksJson = serde_json::from_str(&text).map_err(|e| broken("tasks.json", &e))?;
-        tasks.verify_commands = self.checks().into_iter().map(|(_, c)| CommandLine::Shell(c).into()).collect();
+        tasks.verify_commands =
+            self.checks().into_iter().map(|(_, c)| CommandLine::Shell(c).into()).collect();
         pretty("tasks.json", &tasks)
     }
 

@@ -140,7 +140,9 @@ impl ExpectedOutput {
     ) -> Result<Self, String> {
         match (pattern, contains, equals) {
             (Some(pattern), None, None) => Pattern::parse(pattern).map(Self::Pattern),
-            (None, Some(text), None) if text.is_empty() => Err("`contains` is empty: every output has it".into()),
+            (None, Some(text), None) if text.is_empty() => {
+                Err("`contains` is empty: every output has it".into())
+            }
             (None, Some(text), None) => Ok(Self::Contains(text)),
             (None, None, Some(text)) => Ok(Self::Equals(text)),
             _ => Err("an output is judged by exactly one of `contains`, `equals` and `matches`".into()),

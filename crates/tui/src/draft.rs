@@ -136,7 +136,8 @@ impl Draft {
     /// Whether the work is described, in a section or below the title.
     pub fn has_task(&self) -> bool {
         let intro = self.text.lines().take_while(|line| !line.starts_with("## "));
-        self.has(|parts| parts.task) || intro.filter(|line| !line.starts_with("# ")).any(|line| !line.trim().is_empty())
+        self.has(|parts| parts.task)
+            || intro.filter(|line| !line.starts_with("# ")).any(|line| !line.trim().is_empty())
     }
 }
 

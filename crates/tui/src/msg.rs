@@ -64,7 +64,10 @@ pub enum Msg {
     Files(Vec<String>),
     Threads(Vec<ThreadRow>),
     Thread(String, Vec<Message>),
-    Linted { found: Vec<LintLine>, checks: Vec<String> },
+    Linted {
+        found: Vec<LintLine>,
+        checks: Vec<String>,
+    },
     /// How the checks end before any work.
     Baseline(Result<Baseline, Problem>),
     /// The task was written: the files, and what their format can't express.

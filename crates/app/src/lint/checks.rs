@@ -134,7 +134,8 @@ pub(crate) fn sourced(
         let file = if of_user(name) && !of_repo(name) { "your config.json" } else { ".ralph/config.json" };
         CheckSource::Config { file: file.to_owned(), verifier: name.to_owned() }
     };
-    let check = |verifier: &VerifierConfig| TaskCheck { verifier: verifier.clone(), source: source(verifier) };
+    let check =
+        |verifier: &VerifierConfig| TaskCheck { verifier: verifier.clone(), source: source(verifier) };
     settings.required().map(check).collect()
 }
 

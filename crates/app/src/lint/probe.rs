@@ -71,7 +71,8 @@ pub fn probe(
 ) -> Result<Vec<Probed>, AppError> {
     let top = find::top(&source.folder);
     let cwd = task.git.working_dir.as_ref().map(PathBuf::from).unwrap_or_default();
-    let probe = Probe { env, sandbox: Scratch::over_repo(env, "lint", &top)?, folder: top.join(&cwd), cwd, watch };
+    let probe =
+        Probe { env, sandbox: Scratch::over_repo(env, "lint", &top)?, folder: top.join(&cwd), cwd, watch };
     let mut out = Vec::new();
     for check in checks {
         if watch.is_cancelled() {
@@ -96,7 +97,9 @@ impl Probe<'_> {
     fn run(&self, verifier: &VerifierConfig, limit: Duration) -> Result<(ProbeEnd, Vec<String>), AppError> {
         let ended = |passes: bool| if passes { ProbeEnd::Passes } else { ProbeEnd::Fails };
         match &verifier.expect {
-            Some(Expect::FileExists { path }) => return Ok((ended(self.folder.join(path).exists()), Vec::new())),
+            Some(Expect::FileExists { path }) => {
+                return Ok((ended(self.folder.join(path).exists()), Vec::new()));
+            }
             Some(Expect::FileContains { path, pattern }) => {
                 let text = repo_file::read(&self.folder.join(path)).unwrap_or_default();
                 return Ok((ended(pattern.matches(&String::from_utf8_lossy(&text))), Vec::new()));
@@ -140,7 +143,8 @@ impl Probe<'_> {
     /// Whether every missing program is a path in the repo: making it may be the task.
     fn lacks_only_work(&self, verifier: &VerifierConfig) -> bool {
         let missing = missing_programs(self.env, verifier, &self.folder);
-        !missing.is_empty() && missing.iter().all(|program| program.contains('/') && !program.starts_with('/'))
+        !missing.is_empty()
+            && missing.iter().all(|program| program.contains('/') && !program.starts_with('/'))
     }
 }
 
@@ -177,7 +181,7 @@ pub fn judge(probed: &[Probed], task: &TaskFile) -> Vec<Diagnostic> {
             ProbeEnd::NoEnd(after) => {
                 let message =
                     format!("`{command}` didn't end within {}", ralph_loop_protocol::text::duration(*after));
-                let fix = "name a command that ends by itself; a slow one goes to `verifiers` with `timeout_seconds`";
+                let fix = "name a command that ends; a slow one goes to `verifiers` with `timeout_seconds`";
                 found.push(match in_section {
                     true => Diagnostic::error("check-no-end", file, place, message, fix),
                     false => Diagnostic::warning("check-no-end", file, place, message, fix),

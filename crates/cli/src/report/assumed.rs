@@ -5,11 +5,7 @@ use ralph_loop_domain::installed::has_all_of;
 use ralph_loop_task::config::{CommandLine, Isolation, Settings};
 
 /// Labels and texts of the lines.
-pub fn lines(
-    found: &Assumptions,
-    settings: &Settings,
-    place: &PlaceRequest,
-) -> Vec<(&'static str, String)> {
+pub fn lines(found: &Assumptions, settings: &Settings, place: &PlaceRequest) -> Vec<(&'static str, String)> {
     let mut lines = vec![("agents", agents(found, settings))];
     lines.extend(setup(found, settings).map(|words| ("setup", words)));
     lines.push(("place", place_words(settings, place)));

@@ -163,7 +163,7 @@ fn a_verification_section_is_listed_tried_and_required() {
     assert!(run.stderr.contains("check     sh test.sh (PROMPT.md:5)"), "{}", run.stderr);
     assert!(run.stderr.contains("check     true (.ralph/config.json: verifiers.tests)"), "{}", run.stderr);
     repo.configure(&[repo.agent("stub", script)], "true", &json!({"max_iterations": 3}));
-    assert_eq!(repo.run(&["--new"]).exits(0).json()["proof_level"], "independent");
+    assert_eq!(repo.run(&["--new"]).exits(0).json()["level"], "independent");
 }
 
 #[test]

@@ -194,7 +194,8 @@ fn criterion_kinds(schema: &mut schemars::Schema) {
         let mut branch =
             serde_json::json!({ "properties": { "type": { "const": kind } }, "required": required });
         if *kind == "command_output" {
-            branch["oneOf"] = OUTPUT_KEYS.iter().map(|key| serde_json::json!({ "required": [key] })).collect();
+            branch["oneOf"] =
+                OUTPUT_KEYS.iter().map(|key| serde_json::json!({ "required": [key] })).collect();
         }
         branch
     };

@@ -260,7 +260,8 @@ pub(crate) fn check_verify(
 ) {
     check_command(verify.command(), key, file, place, found);
     if let Err(problem) = verify.output() {
-        let fix = format!("for example `{{command: {:?}, contains: \"3 items\"}}`", verify.command().display());
+        let fix =
+            format!("for example `{{command: {:?}, contains: \"3 items\"}}`", verify.command().display());
         found.push(Diagnostic::error("bad-output", file, place, problem, fix));
     }
 }

@@ -158,21 +158,48 @@ mod tests {
         commands(text).into_iter().map(|(command, place)| (command, place.line)).collect()
     }
 
+    /// Name, section, and its commands with their lines.
+    type Case = (&'static str, &'static str, &'static [(&'static str, usize)]);
+
     #[test]
     fn commands_are_fence_lines_and_items_that_are_one_code_span() {
-        let table: &[(&str, &str, &[(&str, usize)])] = &[
+        let table: &[Case] = &[
             ("fence", "```sh\nmake test\n\n# why\n  make lint  \n```", &[("make test", 4), ("make lint", 7)]),
             ("no language", "```\nmake\n```", &[("make", 4)]),
             ("tildes", "~~~bash\nmake\n~~~", &[("make", 4)]),
             ("another language", "```rust\nassert!(true)\n```\n```json\n{}\n```", &[]),
-            ("prompts", "```console\n$ ./app\nhello\n$ ./app \\\n  -v\n```", &[("./app", 4), ("./app -v", 6)]),
-            ("continued", "```sh\ncargo test \\\n    --all \\\n    -q\nmake\n```", &[("cargo test --all -q", 4), ("make", 7)]),
+            (
+                "prompts",
+                "```console\n$ ./app\nhello\n$ ./app \\\n  -v\n```",
+                &[("./app", 4), ("./app -v", 6)],
+            ),
+            (
+                "continued",
+                "```sh\ncargo test \\\n    --all \\\n    -q\nmake\n```",
+                &[("cargo test --all -q", 4), ("make", 7)],
+            ),
             ("open end", "```sh\nmake \\\n```", &[("make", 4)]),
-            ("folder", "```sh\ncd web\nnpm test\ncd api && make\n```", &[("cd web && npm test", 5), ("cd web && cd api && make", 6)]),
-            ("items", "- `make test`\n* `make lint`\n1. `./app`\n- [ ] `make box`", &[("make test", 3), ("make lint", 4), ("./app", 5), ("make box", 6)]),
+            (
+                "folder",
+                "```sh\ncd web\nnpm test\ncd api && make\n```",
+                &[("cd web && npm test", 5), ("cd web && cd api && make", 6)],
+            ),
+            (
+                "items",
+                "- `make test`\n* `make lint`\n1. `./app`\n- [ ] `make box`",
+                &[("make test", 3), ("make lint", 4), ("./app", 5), ("make box", 6)],
+            ),
             ("prose", "Run `make test`.\n\n- `make` passes\n- run `make`\n- `a` `b`\n- plain", &[]),
-            ("nested", "- unit\n  - `make unit`\n- `make all`\n  - takes long\n- loose\n\n  ```sh\n  make loose\n  ```", &[("make unit", 4), ("make all", 5), ("make loose", 10)]),
-            ("below", "### Fast\n- `make fast`\n### Slow\n- `make slow`\n## Notes\n- `make no`", &[("make fast", 4), ("make slow", 6)]),
+            (
+                "nested",
+                "- unit\n  - `make unit`\n- `make all`\n  - takes long\n- loose\n\n  ```sh\n  make loose\n  ```",
+                &[("make unit", 4), ("make all", 5), ("make loose", 10)],
+            ),
+            (
+                "below",
+                "### Fast\n- `make fast`\n### Slow\n- `make slow`\n## Notes\n- `make no`",
+                &[("make fast", 4), ("make slow", 6)],
+            ),
             ("comment", "<!--\n- `make no`\n-->\n    make indented\n", &[]),
             ("twice", "- `make`\n\n```\nmake\n```", &[("make", 3)]),
             ("empty", "- ``\n- ` `\n```sh\n```", &[]),
@@ -188,12 +215,24 @@ mod tests {
 
     #[test]
     fn only_a_section_of_that_name_counts() {
-        for heading in
-            ["## Verification", "Verify\n---", "### 4. Checks:", "## Tests", "## How it is verified", "# T\n# Validation"]
-        {
+        for heading in [
+            "## Verification",
+            "Verify\n---",
+            "### 4. Checks:",
+            "## Tests",
+            "## How it is verified",
+            "# T\n# Validation",
+        ] {
             assert_eq!(found(&format!("{heading}\n- `make`\n")).len(), 1, "{heading}");
         }
-        for heading in ["# Fix the failing tests", "# Verify the parser", "## Acceptance", "## Add tests", "## Checkout flow", "text"] {
+        for heading in [
+            "# Fix the failing tests",
+            "# Verify the parser",
+            "## Acceptance",
+            "## Add tests",
+            "## Checkout flow",
+            "text",
+        ] {
             assert!(found(&format!("{heading}\n- `make`\n")).is_empty(), "{heading}");
         }
         assert!(found("```\n## Verification\n- `make`\n```\n").is_empty());

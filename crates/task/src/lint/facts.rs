@@ -119,10 +119,7 @@ mod tests {
         let files = TaskTexts::new("ralph_task.md", include_str!("../dialect/testdata/ralph_task.md"));
         let task = lint(Dialect::RalphTaskMd, &files, &LintFacts::default()).task.unwrap();
         assert_eq!(programs(&task), ["pytest", "ruff"]);
-        let facts = LintFacts {
-            missing_programs: vec!["ruff".into()],
-            ..LintFacts::default()
-        };
+        let facts = LintFacts { missing_programs: vec!["ruff".into()], ..LintFacts::default() };
         let mut found = lint(Dialect::RalphTaskMd, &files, &facts).diagnostics;
         found.extend(passing_already(&task, &["M1.2".into(), "unknown".into()]));
         let seen: Vec<_> = found.iter().map(|d| (d.rule, d.line)).collect();

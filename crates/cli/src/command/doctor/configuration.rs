@@ -8,7 +8,7 @@ use ralph_loop_app::trust::Ask;
 use ralph_loop_app::{App, Assumptions, Environment, RunRequest, repo_file};
 use ralph_loop_journal::layout::RalphDir;
 use ralph_loop_protocol::text::one_line;
-use ralph_loop_task::config::{ConfigFile, Isolation};
+use ralph_loop_task::config::{ConfigFile, Isolation, join_argv};
 use std::path::Path;
 
 /// Reads both files independently, so that one bad file doesn't hide the other.
@@ -210,8 +210,12 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let text =
             r#"{"verifiers":[{"name":"a","command_argv":["/nonexistent/a"]}],"required_verifiers":["b"]}"#;
-        let found =
-            checks(&Environment::new(Default::default(), "/"), top.path(), ConfigFile::parse(text).unwrap(), &Assumptions::default());
+        let found = checks(
+            &Environment::new(Default::default(), "/"),
+            top.path(),
+            ConfigFile::parse(text).unwrap(),
+            &Assumptions::default(),
+        );
         let missing: Vec<&str> =
             found.iter().filter(|c| c.status == Status::Missing).map(|c| c.name.as_str()).collect();
         assert_eq!(missing, ["verifier a", "required_verifiers"]);
