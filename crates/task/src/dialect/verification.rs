@@ -15,7 +15,7 @@ const SETUP: [&str; 4] = ["cd", "export", "source", "."];
 pub(crate) fn is_heading(heading: &str) -> bool {
     let heading = heading.to_lowercase();
     let words: Vec<&str> =
-        heading.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        heading.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()).collect();
     let names = |word: &&str| word.starts_with("verif") || *word == "validation";
     matches!(words.as_slice(), ["checks" | "tests"]) || (words.len() <= 4 && words.iter().any(names))
 }

@@ -80,21 +80,23 @@ fn jump(model: &mut Model) {
     model.go(Screen::Studio);
 }
 
-fn write(model: &mut Model) -> Vec<Effect> {
-    let Some(lint) = &model.finalize.lint else { return Vec::new() };
-    let errors = lint.iter().filter(|found| found.error).count();
+/// Why the task can't be written yet.
+fn blocker(model: &Model) -> Option<String> {
+    let errors = model.finalize.lint.iter().flatten().filter(|found| found.error).count();
     if errors > 0 {
-        let words = format!("{} to fix first; Enter goes to the line", count(errors, "error"));
-        model.notice = Some(Notice::Done(words));
-        return Vec::new();
+        return Some(format!("{} to fix first; Enter goes to the line", count(errors, "error")));
     }
     let red = sections(model).into_iter().find(|(held, ..)| !held);
-    let words = match (red, &model.finalize.baseline) {
-        (Some((_, name, _)), _) => format!("{name} is missing; e edits the draft"),
-        (None, BaselineState::Running(_)) => "the checks are still running".to_owned(),
-        (None, _) => String::new(),
-    };
-    if !words.is_empty() {
+    let running = matches!(model.finalize.baseline, BaselineState::Running(_));
+    red.map(|(_, name, _)| format!("missing: {name}; e edits the draft"))
+        .or_else(|| running.then(|| "the checks are still running".to_owned()))
+}
+
+fn write(model: &mut Model) -> Vec<Effect> {
+    if model.finalize.lint.is_none() {
+        return Vec::new();
+    }
+    if let Some(words) = blocker(model) {
         model.notice = Some(Notice::Done(words));
         return Vec::new();
     }
@@ -122,13 +124,14 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
         &[label("writes"), (Role::Text, format!("{to}, and a snapshot in .ralph/spec/drafts"))],
     );
     canvas.line(bottom, 1, &[label("SPEC.md"), (Role::Text, SPECS[model.finalize.spec].to_owned())]);
-    let ready = model.finalize.lint.as_ref().is_some_and(|lint| lint.iter().all(|found| !found.error))
-        && sections(model).iter().all(|(held, ..)| *held)
-        && !matches!(model.finalize.baseline, BaselineState::Running(_));
-    if ready {
-        let arrow = canvas.theme.sign(Sign::Arrow);
-        canvas.line(bottom, 2, &[(Role::Accent, format!("{arrow} w writes it and goes to Start"))]);
-        canvas.hit(bottom, 2, Action::WriteTask);
+    match (&model.finalize.lint, blocker(model)) {
+        (None, _) => {}
+        (Some(_), Some(words)) => canvas.line(bottom, 2, &[(Role::Bad, words)]),
+        (Some(_), None) => {
+            let arrow = canvas.theme.sign(Sign::Arrow);
+            canvas.line(bottom, 2, &[(Role::Accent, format!("{arrow} w writes it and goes to Start"))]);
+            canvas.hit(bottom, 2, Action::WriteTask);
+        }
     }
 }
 

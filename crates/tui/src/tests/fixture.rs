@@ -294,11 +294,11 @@ pub fn on(screen: Screen, theme: Theme, size: (u16, u16)) -> Model {
             message: "there is no section `Constraints`".into(),
             fix: "say what must not change".into(),
         }];
-        let checks = vec!["cargo test (PROMPT.md:12)".to_owned()];
+        let checks = vec!["cargo test (PROMPT.md:14)".to_owned()];
         update(&mut model, Msg::Linted { found: lint, checks });
         let baseline = Baseline {
             checks: vec![(
-                "cargo test (PROMPT.md:12)".into(),
+                "cargo test (PROMPT.md:14)".into(),
                 ProbeEnd::Fails,
                 vec!["test result: FAILED. 41 passed; 3 failed".into()],
             )],
