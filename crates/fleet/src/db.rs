@@ -2,7 +2,6 @@
 
 use crate::error::FleetError;
 use crate::schema;
-use apalis_postgres::PostgresStorage;
 use ralph_loop_domain::vars::Vars;
 use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
@@ -77,9 +76,6 @@ impl Fleet {
         let pool = pool_options(connections).connect_with(options).await?;
         if !schema::is_current(&pool).await? {
             schema::migrate(&pool).await?;
-            PostgresStorage::setup(&pool).await.map_err(|error| {
-                FleetError::Database(ralph_loop_protocol::text::one_line(&error.to_string(), 300))
-            })?;
         }
         Ok(Self { pool, runtime: None, patience: ANSWER })
     }

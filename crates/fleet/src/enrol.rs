@@ -1,7 +1,6 @@
 //! Letting workers in and out. A token is good for one worker and an hour; what it is changed for is a login of the database
 //! that this worker alone has, so that it can be taken away again.
 
-use crate::dispatch::queue_of;
 use crate::error::FleetError;
 use sha2::{Digest as _, Sha256};
 use sqlx::{AssertSqlSafe, PgPool};
@@ -76,18 +75,18 @@ pub async fn enrol(pool: &PgPool, token: &str, worker: &str) -> Result<Enrolled,
     }
     // A new login each time: whoever had the last one stays out.
     let role = format!("ralph_w_{}_{}", worker.replace('-', "_"), secret()?.get(..8).unwrap_or_default());
-    let (password, queue) = (secret()?, queue_of(worker));
+    let password = secret()?;
     let statements = [
         format!("CREATE ROLE {role} LOGIN PASSWORD '{password}' CONNECTION LIMIT 200"),
         // Who makes it can end its connections.
         format!("GRANT {role} TO CURRENT_USER"),
-        format!("GRANT USAGE ON SCHEMA ralph_seal, apalis TO {role}"),
+        format!("GRANT USAGE ON SCHEMA ralph_seal TO {role}"),
         format!("GRANT SELECT ON ralph_seal.version TO {role}"),
         format!("GRANT SELECT, UPDATE ON ralph_seal.leases TO {role}"),
         format!("GRANT SELECT ON ralph_seal.runs TO {role}"),
         // Not what it needs, what it is given, or to whom.
         format!(
-            "GRANT UPDATE (status, worker, assigned_at, spec, kinds, fails, problem, not_before) ON ralph_seal.runs TO {role}"
+            "GRANT UPDATE (status, worker, spec, kinds, fails, problem, not_before) ON ralph_seal.runs TO {role}"
         ),
         format!("GRANT SELECT, INSERT ON ralph_seal.grants TO {role}"),
         format!("GRANT SELECT, INSERT, DELETE ON ralph_seal.events TO {role}"),
@@ -96,13 +95,7 @@ pub async fn enrol(pool: &PgPool, token: &str, worker: &str) -> Result<Enrolled,
         format!(
             "GRANT UPDATE (labels, capacity, version, kinds, load, health, seen, draining) ON ralph_seal.workers TO {role}"
         ),
-        // Of the queue it has the words that are for it, and no others.
-        "ALTER TABLE apalis.jobs ENABLE ROW LEVEL SECURITY".to_owned(),
-        "ALTER TABLE apalis.workers ENABLE ROW LEVEL SECURITY".to_owned(),
-        format!("CREATE POLICY {role} ON apalis.jobs TO {role} USING (job_type = '{queue}')"),
-        format!("CREATE POLICY {role} ON apalis.workers TO {role} USING (worker_type = '{queue}')"),
-        format!("GRANT SELECT, INSERT, UPDATE, DELETE ON apalis.jobs, apalis.workers TO {role}"),
-        format!("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA apalis TO {role}"),
+        format!("GRANT EXECUTE ON FUNCTION ralph_seal.take TO {role}"),
     ];
     for statement in statements {
         sqlx::query(AssertSqlSafe(statement)).execute(&mut *whole).await?;

@@ -21,7 +21,7 @@ pub struct GrantKey {
 }
 
 /// A hold whose process waits for its secrets.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone)]
 pub struct Wanted {
     /// The run.
     pub run: String,
@@ -34,6 +34,8 @@ pub struct Wanted {
     /// The names of what the run is given.
     pub secrets: Vec<String>,
 }
+
+from_row!(Wanted: run, epoch, worker, key, secrets);
 
 fn failed() -> FleetError {
     FleetError::Setup {

@@ -38,7 +38,8 @@ pub async fn take(
             WHERE run = $1 AND (until IS NULL OR until <= now())
             RETURNING run, epoch, head
          ), told AS (
-            UPDATE ralph_seal.runs r SET status = 'driven', worker = split_part($2, '/', 1), problem = NULL
+            UPDATE ralph_seal.runs r
+            SET status = 'driven', worker = split_part($2, '/', 1), problem = NULL, not_before = now()
             FROM taken t WHERE r.run = t.run AND r.status <> 'over' RETURNING r.run
          )
          SELECT epoch, head, EXISTS (SELECT 1 FROM told) FROM taken",
@@ -93,7 +94,7 @@ pub async fn release(
             UPDATE ralph_seal.leases SET until = NULL, holder = NULL WHERE run = $1 AND epoch = $2 RETURNING run
          )
          UPDATE ralph_seal.runs r
-         SET status = $3, worker = NULL, assigned_at = NULL, fails = 0, problem = $4
+         SET status = $3, worker = NULL, fails = 0, problem = $4
          FROM mine WHERE r.run = mine.run",
     )
     .bind(&lease.run)
@@ -111,7 +112,7 @@ pub async fn release_failed(db: impl PgExecutor<'_>, lease: &Lease, why: &str) -
         "WITH mine AS (
             UPDATE ralph_seal.leases SET until = NULL, holder = NULL WHERE run = $1 AND epoch = $2 RETURNING run
          )
-         UPDATE ralph_seal.runs r SET fails = fails + 1, problem = $3, worker = NULL, assigned_at = NULL,
+         UPDATE ralph_seal.runs r SET fails = fails + 1, problem = $3, worker = NULL,
             status = CASE WHEN fails + 1 >= 5 THEN 'resting' ELSE 'queued' END,
             not_before = now() + interval '1 second' * power(2, least(fails, 6))
          FROM mine WHERE r.run = mine.run",

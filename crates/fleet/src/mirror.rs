@@ -61,7 +61,7 @@ impl From<FleetError> for Fault {
 }
 
 /// What is looked at of a run.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug)]
 struct Seen {
     run: String,
     head: i64,
@@ -69,6 +69,8 @@ struct Seen {
     epoch: i64,
     held: bool,
 }
+
+from_row!(Seen: run, head, repo, epoch, held);
 
 impl Mirror {
     /// Brings the copies up to date; the runs that have changed.

@@ -34,7 +34,7 @@ pub struct NewRun {
 }
 
 /// How far a run of the fleet is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FleetRun {
     /// Its id.
     pub run: String,
@@ -58,8 +58,12 @@ pub struct FleetRun {
     pub problem: Option<String>,
 }
 
+from_row!(FleetRun: run, status, title, person, repo, needs, worker, epoch, head, problem);
+
+/// A run whose lease ran out waits again, whether or not a worker has asked since.
 const COLUMNS: &str =
-    "r.run, r.status, r.title, r.person, r.repo, r.needs, r.worker, l.epoch, l.head, r.problem";
+    "r.run, CASE WHEN r.status = 'driven' AND (l.until > now()) IS NOT TRUE THEN 'queued' ELSE r.status END AS status,
+        r.title, r.person, r.repo, r.needs, r.worker, l.epoch, l.head, r.problem";
 
 /// The address that a request is about.
 pub fn repo_of(request: &RunRequest) -> Option<&str> {
@@ -140,7 +144,7 @@ pub async fn add_in(db: &mut PgConnection, new: &NewRun) -> Result<bool, FleetEr
 }
 
 /// What a process needs to know of a run that it has just taken: one statement for all of it.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// The code host tells this run what is new.
     pub told: bool,
@@ -151,6 +155,8 @@ pub struct Assignment {
     profiles: Option<Vec<Option<String>>>,
     request: String,
 }
+
+from_row!(Assignment: told, news, has_secrets, profiles, request);
 
 impl Assignment {
     /// What was asked for.
@@ -199,8 +205,7 @@ pub async fn list(pool: &PgPool, most: i64) -> Result<Vec<FleetRun>, FleetError>
 /// The process that was to drive it did not start: it is given out again later.
 pub async fn not_begun(pool: &PgPool, run: &str, why: &str) -> Result<(), FleetError> {
     sqlx::query(
-        "UPDATE ralph_seal.runs SET problem = $2, worker = NULL, assigned_at = NULL,
-            not_before = now() + interval '5 seconds'
+        "UPDATE ralph_seal.runs SET problem = $2, worker = NULL, not_before = now() + interval '5 seconds'
          WHERE run = $1 AND status = 'queued'",
     )
     .bind(run)
@@ -213,7 +218,7 @@ pub async fn not_begun(pool: &PgPool, run: &str, why: &str) -> Result<(), FleetE
 /// What was given to a worker that has not begun it goes to others at once.
 pub async fn give_back(pool: &PgPool, worker: &str) -> Result<(), FleetError> {
     sqlx::query(
-        "UPDATE ralph_seal.runs SET worker = NULL, assigned_at = NULL WHERE worker = $1 AND status = 'queued'",
+        "UPDATE ralph_seal.runs SET worker = NULL, not_before = now() WHERE worker = $1 AND status = 'queued'",
     )
     .bind(worker)
     .execute(pool)
@@ -228,7 +233,7 @@ pub async fn take_out(pool: &PgPool, run: &str) -> Result<bool, FleetError> {
         "WITH free AS (
             SELECT run FROM ralph_seal.leases WHERE run = $1 AND head = 0 AND until IS NULL FOR UPDATE
          )
-         UPDATE ralph_seal.runs r SET status = 'over', problem = 'taken out of the queue' FROM free
+         UPDATE ralph_seal.runs r SET status = 'over', worker = NULL, problem = 'taken out of the queue' FROM free
          WHERE r.run = free.run AND r.status IN ('queued', 'resting')",
     )
     .bind(run)
@@ -258,7 +263,7 @@ pub async fn written_by(pool: &PgPool, run: &str, kinds: i64) -> Result<(), Flee
 }
 
 /// What others want of a run that is driven, asked for again and again: one small statement.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pulse {
     /// The code host tells this run what is new.
     pub told: bool,
@@ -271,6 +276,8 @@ pub struct Pulse {
     /// The number of the last letter.
     pub letter: i64,
 }
+
+from_row!(Pulse: told, news, draining, revoked, letter);
 
 /// What others want of a run now. A worker that the fleet does not know (a scheduler of somebody's own placed the process) is
 /// none that drains.
@@ -308,7 +315,7 @@ pub async fn occasions(pool: &PgPool, prefix: &str) -> Result<Vec<String>, Fleet
 }
 
 /// A run that nobody has begun, or nobody else knows of yet.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotBegun {
     /// Its id.
     pub run: String,
@@ -326,10 +333,21 @@ pub struct NotBegun {
     pub resting: bool,
     /// Somebody has just begun it.
     pub begun: bool,
+    /// Labels that it needs and no worker has, or no worker has all of.
+    pub missing: Vec<String>,
 }
 
-const WAITING: &str = "SELECT r.run, r.title, r.person, r.repo, (EXTRACT(EPOCH FROM r.queued_at) * 1000)::bigint AS at, r.problem,
-        r.status = 'resting' AS resting, l.head > 0 AS begun
+from_row!(NotBegun: run, title, person, repo, at, problem, resting, begun, missing);
+
+const WAITING: &str = "WITH able AS MATERIALIZED (
+        SELECT labels FROM ralph_seal.workers
+        WHERE seen > now() - interval '15 seconds' AND NOT draining AND NOT revoked
+     ), known AS MATERIALIZED (SELECT DISTINCT unnest(labels) AS label FROM able)
+     SELECT r.run, r.title, r.person, r.repo, (EXTRACT(EPOCH FROM r.queued_at) * 1000)::bigint AS at, r.problem,
+        r.status = 'resting' AS resting, l.head > 0 AS begun,
+        CASE WHEN EXISTS (SELECT FROM able WHERE r.needs <@ labels) THEN '{}' ELSE
+            COALESCE(NULLIF(ARRAY(SELECT unnest(r.needs) EXCEPT SELECT label FROM known ORDER BY 1), '{}'), r.needs)
+        END AS missing
      FROM ralph_seal.runs r JOIN ralph_seal.leases l ON l.run = r.run";
 
 /// A run that is not over, for somebody who has nothing of it yet.

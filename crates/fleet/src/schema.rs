@@ -42,15 +42,17 @@ const STEPS: &[&[&str]] = &[&[
         spec BYTEA,
         kinds BIGINT NOT NULL DEFAULT 0,
         queued_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+        -- No worker is given it before: after a failure, and while the worker that was given it starts.
         not_before TIMESTAMPTZ NOT NULL DEFAULT now(),
+        -- The worker that it was given to, and its login: others see nothing of the run.
         worker TEXT,
-        -- The login of the worker that it was given to last: others see nothing of it.
         given_role TEXT,
-        assigned_at TIMESTAMPTZ,
         fails INT NOT NULL DEFAULT 0,
         problem TEXT
     )",
-    "CREATE INDEX runs_waiting ON ralph_seal.runs (queued_at) WHERE status IN ('queued', 'driven')",
+    // For `take.sql`.
+    "CREATE INDEX runs_waiting ON ralph_seal.runs (needs, person, source, queued_at) WHERE status = 'queued'",
+    "CREATE INDEX runs_given ON ralph_seal.runs (worker) WHERE worker IS NOT NULL",
     "CREATE TABLE ralph_seal.letters (
         n BIGINT GENERATED ALWAYS AS IDENTITY,
         run TEXT NOT NULL,
@@ -117,6 +119,7 @@ const STEPS: &[&[&str]] = &[&[
         (SELECT 1 FROM ralph_seal.runs r WHERE r.run = letters.run AND r.given_role = current_user))",
     "CREATE POLICY given ON ralph_seal.grants USING (EXISTS
         (SELECT 1 FROM ralph_seal.runs r WHERE r.run = grants.run AND r.given_role = current_user))",
+    include_str!("take.sql"),
 ]];
 
 /// Brings the tables to the newest version. Two that start at once do it one after the other.

@@ -1,31 +1,27 @@
-//! A worker: says that it lives, hears what it may take, and starts a process for each run. SIGTERM lets it finish what its
+//! A worker: says that it lives, asks for runs, and starts a process for each one. SIGTERM lets it finish what its
 //! runs are at: each is handed over after its iteration.
 
 use crate::db::{Fleet, url};
-use crate::dispatch::{self, Dispatch, GIVEN, WAITS, queue_of};
+use crate::dispatch::{self, WAITS};
 use crate::drive::HOLDER;
 use crate::error::FleetError;
 use crate::workers::{self, Report, Reported};
 use crate::{lease, runs};
-use apalis::prelude::{BackendExt as _, BoxDynError, Data, Strategy, WorkerBuilder};
-use apalis_postgres::{Config, PostgresStorage};
 use ralph_loop_app::{AppError, Environment};
 use sqlx::postgres::PgListener;
 use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
-use std::task::Poll;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// Time between two looks.
 const TICK: Duration = Duration::from_millis(400);
-/// Time between two looks at the queue, where nothing wakes it: the database tells of what is new.
-const QUEUE: Duration = Duration::from_secs(1);
-/// Time between two looks for runs to give out, for each worker of the fleet, and at most.
-const GIVE_EACH: Duration = Duration::from_millis(100);
-const GIVE_MAX: Duration = Duration::from_secs(1);
+/// How often a worker with free places asks for runs: it hears of new ones, but not of those that become free.
+const ASK: Duration = Duration::from_secs(1);
 /// How long an answer of the database is waited for.
 const ANSWER: Duration = Duration::from_secs(5);
 /// Time between two reports of a worker.
@@ -42,8 +38,6 @@ pub struct WorkerOptions {
     pub labels: Vec<String>,
     /// Runs at a time.
     pub capacity: u32,
-    /// Whether it also gives out runs; one that was let in with a token sees only its own.
-    pub gives_out: bool,
     /// How long runs may take to come to the end of their iteration when it drains; then they are suspended.
     pub drain: Duration,
 }
@@ -75,16 +69,8 @@ struct Worker<'a> {
     draining: Option<Instant>,
     /// Why the fleet does not want it any more.
     refused: Option<FleetError>,
-    /// Workers of the fleet, as heard last.
-    others: u32,
-    given: Instant,
-    /// A place has become free since.
-    freed: bool,
-    /// There is a run more since.
-    waits: bool,
     /// Runs that begin once a process has ended.
     next: VecDeque<String>,
-    wake: UnboundedSender<()>,
     ended: UnboundedSender<String>,
 }
 
@@ -102,7 +88,6 @@ pub fn work(env: &Environment, options: &WorkerOptions, tell: &mut dyn FnMut(Tol
         .map_err(|e| AppError::environment(format!("the worker cannot start: {e}")))?;
     runtime.block_on(async {
         let fleet = Fleet::connect(&url, 5).await?.with_patience(ANSWER);
-        let (wake, wakes) = unbounded_channel();
         let (ended, ends) = unbounded_channel();
         let worker = Worker {
             fleet,
@@ -111,15 +96,10 @@ pub fn work(env: &Environment, options: &WorkerOptions, tell: &mut dyn FnMut(Tol
             running: BTreeMap::new(),
             draining: None,
             refused: None,
-            others: 1,
-            given: Instant::now(),
-            freed: false,
-            waits: false,
             next: VecDeque::new(),
-            wake,
             ended,
         };
-        worker.run(tell, Arc::new(Mutex::new(wakes)), ends).await
+        worker.run(tell, ends).await
     })
 }
 
@@ -127,34 +107,29 @@ impl Worker<'_> {
     async fn run(
         mut self,
         tell: &mut dyn FnMut(Told),
-        wakes: Wakes,
         mut ends: UnboundedReceiver<String>,
     ) -> Result<(), AppError> {
         let failed = |e: std::io::Error| AppError::environment(format!("signals cannot be heard: {e}"));
         let mut term = signal(SignalKind::terminate()).map_err(failed)?;
         let mut int = signal(SignalKind::interrupt()).map_err(failed)?;
         self.report(true).await?;
-        let (words, mut heard) = unbounded_channel();
-        let listening = tokio::spawn(listen(self.fleet.clone(), self.options.id.clone(), words, wakes));
-        let (news, mut waits) = unbounded_channel();
-        let ear = Ear { worker: self.options.id.clone(), given: self.wake.clone(), waits: news };
-        let waking = tokio::spawn(wake(self.fleet.clone(), ear, self.options.gives_out));
+        let news = Arc::new(Notify::new());
+        let hearing = tokio::spawn(hear(self.fleet.clone(), news.clone()));
         tell(Told::Ready);
-        let mut reported = Instant::now();
+        self.fill(tell).await;
+        let (mut reported, mut asked) = (Instant::now(), Instant::now());
         loop {
-            tokio::select! {
-                _ = term.recv() => self.drain(tell).await,
-                _ = int.recv() => self.drain(tell).await,
-                word = heard.recv() => self.take(word, tell).await,
-                run = ends.recv() => self.end(run, tell).await,
-                Some(()) = waits.recv() => {
-                    // Several at once are one piece of news.
-                    while waits.try_recv().is_ok() {}
-                    self.waits = true;
-                }
-                () = tokio::time::sleep(TICK) => {}
+            let asks = tokio::select! {
+                _ = term.recv() => { self.drain(tell).await; false }
+                _ = int.recv() => { self.drain(tell).await; false }
+                run = ends.recv() => { self.end(run, tell).await; true }
+                () = news.notified() => true,
+                () = tokio::time::sleep(TICK) => asked.elapsed() >= ASK,
+            };
+            if asks {
+                self.fill(tell).await;
+                asked = Instant::now();
             }
-            self.give_out().await;
             if reported.elapsed() >= REPORT {
                 reported = Instant::now();
                 self.hear_report(tell).await;
@@ -166,9 +141,8 @@ impl Worker<'_> {
                 break;
             }
         }
-        listening.abort();
-        waking.abort();
-        self.give_back(&mut heard).await;
+        hearing.abort();
+        self.give_back().await;
         match self.refused {
             Some(error) => Err(error.into()),
             None => Ok(()),
@@ -187,33 +161,24 @@ impl Worker<'_> {
                 self.refused = Some(error);
                 self.end_all();
             }
-            Ok(heard) => {
-                self.others = heard.others;
-                if heard.draining && self.draining.is_none() {
-                    self.drain(tell).await;
-                }
-            }
+            Ok(heard) if heard.draining && self.draining.is_none() => self.drain(tell).await,
+            Ok(_) => {}
             Err(error) => tracing::warn!(%error, "the worker could not report"),
         }
     }
 
-    /// Gives out runs, where nobody else does: the more workers there are, the less often each of them looks.
-    async fn give_out(&mut self) {
-        let pause = GIVE_EACH.saturating_mul(self.others).clamp(TICK, GIVE_MAX);
-        let news = std::mem::take(&mut self.waits) || self.freed;
-        if !self.options.gives_out || (self.given.elapsed() < pause && !news) {
-            return;
-        }
-        self.given = Instant::now();
-        let given = match std::mem::take(&mut self.freed) {
-            true => self.fleet.within(dispatch::dispatch_next(self.fleet.pool())).await,
-            false => self.fleet.within(dispatch::dispatch(self.fleet.pool())).await,
-        };
-        match given {
-            Ok(0) => {}
-            // Some of it may be for this worker.
-            Ok(_) => drop(self.wake.send(())),
-            Err(error) => tracing::warn!(%error, "nothing could be given out"),
+    /// Takes runs for its free places.
+    async fn fill(&mut self, tell: &mut dyn FnMut(Told)) {
+        let places = usize::try_from(self.options.capacity).unwrap_or(usize::MAX);
+        for _ in self.running.len() + self.next.len()..places {
+            if self.draining.is_some() {
+                return;
+            }
+            match self.fleet.within(dispatch::next_run(self.fleet.pool(), &self.options.id)).await {
+                Ok(Some(run)) => self.take(run, tell).await,
+                Ok(None) => return,
+                Err(error) => return tracing::warn!(%error, "the worker could not ask for runs"),
+            }
         }
     }
 
@@ -272,14 +237,9 @@ impl Worker<'_> {
         self.draining.get_or_insert_with(Instant::now);
     }
 
-    /// Starts a process for a run that this worker was told to take.
-    async fn take(&mut self, word: Option<Dispatch>, tell: &mut dyn FnMut(Told)) {
-        let Some(Dispatch { run }) = word else { return tokio::time::sleep(TICK).await };
-        if self.draining.is_some() {
-            return;
-        }
-        let full = self.running.len() >= usize::try_from(self.options.capacity).unwrap_or(usize::MAX);
-        if full || self.running.contains_key(&run) {
+    /// Starts a process for a run that this worker was given.
+    async fn take(&mut self, run: String, tell: &mut dyn FnMut(Told)) {
+        if self.running.contains_key(&run) {
             // The process that was before it has let go, and is about to end.
             return self.next.push_back(run);
         }
@@ -325,89 +285,35 @@ impl Worker<'_> {
             let _ = self.fleet.within(freed).await;
             tell(Told::Ended(run));
         }
-        if let Some(run) = self.next.pop_front() {
-            self.take(Some(Dispatch { run }), tell).await;
+        if self.draining.is_none()
+            && let Some(run) = self.next.pop_front()
+        {
+            self.take(run, tell).await;
         }
-        // There is a free place: who waits need not wait for the next look.
-        self.freed = true;
     }
 
     /// What was given to this worker and not begun goes to others at once.
-    async fn give_back(&self, heard: &mut UnboundedReceiver<Dispatch>) {
-        heard.close();
+    async fn give_back(&self) {
         let _ = self.fleet.within(runs::give_back(self.fleet.pool(), &self.options.id)).await;
         let _ = self.report(false).await;
     }
 }
 
-/// What makes the queue be looked at before its time.
-type Wakes = Arc<Mutex<UnboundedReceiver<()>>>;
-
-/// Hears from the queue what this worker may take.
-async fn listen(fleet: Fleet, worker: String, words: UnboundedSender<Dispatch>, wakes: Wakes) {
-    async fn hear(word: Dispatch, words: Data<UnboundedSender<Dispatch>>) -> Result<(), BoxDynError> {
-        words.send(word).map_err(|_| "the worker ends".into())
-    }
-    loop {
-        let config = Config::default().queue(queue_of(&worker)).heartbeat_interval(Duration::from_secs(10));
-        let wakes = wakes.clone();
-        let woken = futures_util::stream::poll_fn(move |cx| {
-            let mut wakes = wakes.lock().unwrap_or_else(|e| e.into_inner());
-            match wakes.poll_recv(cx) {
-                // Nobody wakes it any more: its own time is left.
-                Poll::Ready(None) => Poll::Pending,
-                woken => woken,
-            }
-        });
-        let strategy = Strategy::new().interval(QUEUE).stream(woken);
-        let backend: PostgresStorage<Dispatch> = PostgresStorage::new(fleet.pool()).with_config(config);
-        let name = format!("{worker}-{:x}", random());
-        let backend = backend.poll_with_strategy(strategy);
-        let ran =
-            WorkerBuilder::new(name.as_str()).backend(backend).data(words.clone()).build(hear).run().await;
-        if let Err(error) = ran {
-            tracing::warn!(%error, "the queue cannot be heard");
-        }
-        tokio::time::sleep(TICK).await;
-    }
-}
-
-/// Whom the news of the database is for.
-struct Ear {
-    worker: String,
-    /// There is a word for this worker.
-    given: UnboundedSender<()>,
-    /// A run waits.
-    waits: UnboundedSender<()>,
-}
-
-/// Hears from the database that there is a word for this worker, or a run to give out. A pooler between them may keep that to
-/// itself; then both are looked for in their own time.
-async fn wake(fleet: Fleet, ear: Ear, gives_out: bool) {
-    loop {
-        if let Err(error) = ear.hear(&fleet, gives_out).await {
-            tracing::info!(%error, "the database tells nothing for the moment");
-        }
-        tokio::time::sleep(REPORT).await;
-    }
-}
-
-impl Ear {
-    async fn hear(&self, fleet: &Fleet, gives_out: bool) -> Result<(), sqlx::Error> {
+/// Hears from the database that a run waits. A pooler between them may keep that to itself; then the worker asks in its own time.
+async fn hear(fleet: Fleet, news: Arc<Notify>) {
+    async fn listen(fleet: &Fleet, news: &Notify) -> Result<Infallible, sqlx::Error> {
         let mut listener = PgListener::connect_with(fleet.pool()).await?;
-        listener.listen_all([GIVEN].into_iter().chain(gives_out.then_some(WAITS))).await?;
+        listener.listen(WAITS).await?;
         loop {
-            let told = listener.try_recv().await?;
-            let heard = match &told {
-                Some(told) if told.channel() == WAITS => self.waits.send(()),
-                Some(told) if told.payload() != self.worker => continue,
-                // It may have missed something while it was not connected.
-                _ => self.given.send(()),
-            };
-            if heard.is_err() {
-                return Ok(());
-            }
+            // Nothing is told after a lost connection: it may have missed something meanwhile.
+            listener.try_recv().await?;
+            news.notify_one();
         }
+    }
+    loop {
+        let Err(error) = listen(&fleet, &news).await;
+        tracing::info!(%error, "the database tells nothing for the moment");
+        tokio::time::sleep(REPORT).await;
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Report {
 }
 
 /// A worker as others see it.
-#[derive(Debug, Clone, PartialEq, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WorkerRow {
     /// Its name.
     pub id: String,
@@ -52,6 +52,8 @@ pub struct WorkerRow {
     pub kinds: i64,
 }
 
+from_row!(WorkerRow: id, labels, capacity, runs, version, load, health, silent, draining, revoked, kinds);
+
 fn kinds() -> i64 {
     i64::try_from(EventBody::KINDS).unwrap_or(i64::MAX)
 }
@@ -63,18 +65,16 @@ pub struct Reported {
     pub revoked: bool,
     /// It is to take no further run, whoever wishes that.
     pub draining: bool,
-    /// Workers that were heard of within a minute, as far as this one sees them.
-    pub others: u32,
 }
 
 /// Writes down what a worker says of itself.
 pub async fn report(pool: &PgPool, said: &Report) -> Result<Reported, FleetError> {
     // One that was let in has its row, and may make none.
-    let known: Option<(bool, bool, i64)> = sqlx::query_as(
+    let known: Option<(bool, bool)> = sqlx::query_as(
         "UPDATE ralph_seal.workers SET labels = $2, capacity = $3, version = $4, kinds = $5, load = $6, health = $7,
             seen = now(), draining = CASE WHEN $9 THEN $8 ELSE draining OR $8 END
          WHERE id = $1
-         RETURNING revoked, draining, (SELECT count(*) FROM ralph_seal.workers WHERE seen > now() - interval '1 minute')",
+         RETURNING revoked, draining",
     )
     .bind(&said.id)
     .bind(&said.labels)
@@ -87,8 +87,8 @@ pub async fn report(pool: &PgPool, said: &Report) -> Result<Reported, FleetError
     .bind(said.begins)
     .fetch_optional(pool)
     .await?;
-    if let Some((revoked, draining, others)) = known {
-        return Ok(Reported { revoked, draining, others: u32::try_from(others).unwrap_or(u32::MAX) });
+    if let Some((revoked, draining)) = known {
+        return Ok(Reported { revoked, draining });
     }
     sqlx::query("INSERT INTO ralph_seal.workers (id) VALUES ($1) ON CONFLICT DO NOTHING")
         .bind(&said.id)

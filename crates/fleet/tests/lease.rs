@@ -1,4 +1,4 @@
-//! The lease and the seal under fire: four takers on one run, forced take-overs, and not a gap.
+//! The lease and the seal under fire (four takers on one run, forced take-overs, and not a gap), and which run a worker gets.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -21,8 +21,12 @@ fn fleet() -> Option<(Postgres, Fleet)> {
 }
 
 fn add(fleet: &Fleet, run: &str, occasion: Option<&str>) -> bool {
-    let place = PlaceRequest::Clone { from: "https://h/o/r".into(), depth: None, sparse: Vec::new() };
-    let new = NewRun {
+    add_changed(fleet, run, |new| new.occasion = occasion.map(str::to_owned))
+}
+
+fn add_changed(fleet: &Fleet, run: &str, change: impl FnOnce(&mut NewRun)) -> bool {
+    let place = PlaceRequest::Clone { from: "https://h/o/r.git".into(), depth: None, sparse: Vec::new() };
+    let mut new = NewRun {
         run: RunId::parse(run).unwrap(),
         request: RunRequest { place, ..RunRequest::default() },
         title: "t".into(),
@@ -32,8 +36,9 @@ fn add(fleet: &Fleet, run: &str, occasion: Option<&str>) -> bool {
         profiles: [None, None],
         source: String::new(),
         at_once: None,
-        occasion: occasion.map(str::to_owned),
+        occasion: None,
     };
+    change(&mut new);
     fleet.wait(runs::add(fleet.pool(), &new)).unwrap()
 }
 
@@ -229,55 +234,212 @@ fn a_schedule_is_kept_once_by_however_many_servers() {
     assert_eq!(fleet.wait(runs::list(fleet.pool(), 10)).unwrap().len(), 3);
 }
 
+/// A worker that has just reported.
+fn report(fleet: &Fleet, id: &str, labels: &[&str], capacity: i32) {
+    change_report(fleet, id, labels, capacity, |_| {});
+}
+
+fn change_report(
+    fleet: &Fleet,
+    id: &str,
+    labels: &[&str],
+    capacity: i32,
+    change: impl FnOnce(&mut workers::Report),
+) {
+    let mut said = workers::Report {
+        id: id.into(),
+        labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+        capacity,
+        load: 0.0,
+        health: "ok".into(),
+        draining: false,
+        begins: true,
+    };
+    change(&mut said);
+    fleet.wait(workers::report(fleet.pool(), &said)).unwrap();
+}
+
+fn next_run(fleet: &Fleet, worker: &str) -> Option<String> {
+    fleet.wait(dispatch::next_run(fleet.pool(), worker)).unwrap()
+}
+
+fn missing(fleet: &Fleet, run: &str) -> Vec<String> {
+    fleet.wait(runs::not_over(fleet.pool(), run)).unwrap().unwrap().missing
+}
+
 #[test]
-fn a_worker_that_was_let_in_hears_the_words_for_it_and_no_others() {
+fn many_waiting_runs_of_one_person_leave_others_their_turn() {
+    let Some((_own, fleet)) = fleet() else { return };
+    for at in 0..220 {
+        add(&fleet, &format!("ana{at:03}"), None);
+    }
+    add_changed(&fleet, "bo", |new| new.person = "bo".into());
+    report(&fleet, "w", &[], 3);
+    let given: Vec<_> = std::iter::from_fn(|| next_run(&fleet, "w")).collect();
+    assert_eq!(given, ["ana000", "bo", "ana001"], "and no more than it has places");
+}
+
+#[test]
+fn runs_that_no_worker_can_take_name_the_label_and_block_no_others() {
+    let Some((_own, fleet)) = fleet() else { return };
+    let needs = |labels: &'static [&'static str]| {
+        move |new: &mut NewRun| new.labels = labels.iter().map(|label| (*label).to_owned()).collect()
+    };
+    for at in 0..220 {
+        add_changed(&fleet, &format!("gpu{at:03}"), needs(&["eu", "gpu"]));
+    }
+    add(&fleet, "plain", None);
+    report(&fleet, "w1", &["eu"], 9);
+    assert_eq!(next_run(&fleet, "w1").as_deref(), Some("plain"));
+    assert_eq!(next_run(&fleet, "w1"), None);
+    assert_eq!(missing(&fleet, "gpu000"), ["gpu"]);
+    report(&fleet, "w2", &["gpu"], 9);
+    assert_eq!(missing(&fleet, "gpu000"), ["eu", "gpu"], "none has both");
+    assert_eq!(next_run(&fleet, "w2"), None);
+    report(&fleet, "w3", &["eu", "gpu", "more"], 1);
+    assert_eq!(missing(&fleet, "gpu000"), [""; 0]);
+    assert_eq!(next_run(&fleet, "w3").as_deref(), Some("gpu000"));
+}
+
+#[test]
+fn repos_and_versions_keep_a_run_from_a_worker() {
+    let Some((_own, fleet)) = fleet() else { return };
+    add(&fleet, "r1", None);
+    for (id, label) in [("w1", "repo:o/other"), ("w2", "repo:ther/o/r"), ("w3", "repo:/r")] {
+        report(&fleet, id, &[label], 9);
+        assert_eq!(next_run(&fleet, id), None, "{label}");
+    }
+    report(&fleet, "w4", &["repo:o/other", "repo:o/r"], 9);
+    let newest = fleet.wait(workers::list(fleet.pool())).unwrap()[0].kinds;
+    fleet.wait(runs::written_by(fleet.pool(), "r1", newest + 1)).unwrap();
+    assert_eq!(next_run(&fleet, "w4"), None, "its journal is newer than the worker");
+    add(&fleet, "r2", None);
+    assert_eq!(next_run(&fleet, "w4").as_deref(), Some("r2"));
+}
+
+#[test]
+fn workers_that_cannot_work_are_given_nothing() {
+    let Some((_own, fleet)) = fleet() else { return };
+    add(&fleet, "r1", None);
+    assert_eq!(next_run(&fleet, "unknown"), None);
+    change_report(&fleet, "w1", &[], 1, |said| said.draining = true);
+    change_report(&fleet, "w2", &[], 1, |said| said.health = "the disk is nearly full".into());
+    report(&fleet, "w3", &[], 0);
+    report(&fleet, "w4", &[], 1);
+    fleet.wait(enrol::revoke(fleet.pool(), "w4")).unwrap();
+    for worker in ["w1", "w2", "w3", "w4"] {
+        assert_eq!(next_run(&fleet, worker), None, "{worker}");
+    }
+    report(&fleet, "w1", &[], 1);
+    assert_eq!(next_run(&fleet, "w1").as_deref(), Some("r1"));
+}
+
+#[test]
+fn a_run_that_its_worker_did_not_take_or_lost_goes_to_another() {
+    let Some((_own, fleet)) = fleet() else { return };
+    let pool = fleet.pool();
+    let (none, long) = (Duration::ZERO, Duration::from_secs(60));
+    let take = |holder: &str, time| fleet.wait(lease::take(pool, "r1", holder, time));
+    add(&fleet, "r1", None);
+    report(&fleet, "w1", &[], 1);
+    report(&fleet, "w2", &[], 1);
+    assert_eq!(next_run(&fleet, "w1").as_deref(), Some("r1"));
+    assert_eq!(next_run(&fleet, "w2"), None, "given once");
+    fleet.wait(runs::give_back(pool, "w1")).unwrap();
+    assert_eq!(next_run(&fleet, "w2").as_deref(), Some("r1"));
+    let passed = "UPDATE ralph_seal.runs SET not_before = now()";
+    fleet.wait(async { Ok(sqlx::query(passed).execute(pool).await?) }).unwrap();
+    assert_eq!(next_run(&fleet, "w1").as_deref(), Some("r1"), "the other one never took it");
+    let held = take("w1/1", long).unwrap();
+    assert_eq!(next_run(&fleet, "w2"), None, "it is held");
+    assert!(fleet.wait(lease::release(pool, &held, "queued", None)).unwrap());
+    assert_eq!(next_run(&fleet, "w2").as_deref(), Some("r1"), "handed over at once");
+    take("w2/1", none).unwrap();
+    assert_eq!(fleet.wait(runs::find(pool, "r1")).unwrap().unwrap().status, "queued", "its lease ran out");
+    assert_eq!(next_run(&fleet, "w1").as_deref(), Some("r1"));
+    let held = take("w1/2", long).unwrap();
+    assert!(fleet.wait(lease::release_failed(pool, &held, "no")).unwrap());
+    assert_eq!(next_run(&fleet, "w2"), None, "tried again later");
+}
+
+#[test]
+fn workers_that_ask_at_once_get_different_runs_and_keep_to_the_limit_of_a_source() {
+    let Some((own, fleet)) = fleet() else { return };
+    for at in 0..40 {
+        add(&fleet, &format!("free{at}"), None);
+        add_changed(&fleet, &format!("limited{at}"), |new| {
+            (new.source, new.at_once) = ("nightly".into(), Some(2));
+            new.person = format!("p{}", at % 3);
+        });
+    }
+    let workers: Vec<_> = (0..8)
+        .map(|at| {
+            let (name, fleet) = (format!("w{at}"), Fleet::open(&own.url).unwrap());
+            report(&fleet, &name, &[], 80);
+            std::thread::spawn(move || {
+                let mut given = Vec::new();
+                while let Some(run) = next_run(&fleet, &name) {
+                    let holder = format!("{name}/{run}");
+                    let time = Duration::from_secs(600);
+                    fleet.wait(lease::take(fleet.pool(), &run, &holder, time)).unwrap();
+                    given.push(run);
+                }
+                given
+            })
+        })
+        .collect();
+    let given: Vec<String> = workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect();
+    let limited = given.iter().filter(|run| run.starts_with("limited")).count();
+    assert_eq!((given.len() - limited, limited), (40, 2), "{given:?}");
+    assert_eq!(given.iter().collect::<std::collections::BTreeSet<_>>().len(), 42);
+}
+
+#[test]
+fn an_enrolled_worker_asks_for_itself_and_sees_what_it_was_given() {
     let Some((own, fleet)) = fleet() else { return };
     let pool = fleet.pool();
     add(&fleet, "r1", None);
-    let logins = fleet.wait(async {
-        let mut logins = Vec::new();
-        for name in ["one", "two"] {
-            let login = enrol::enrol(pool, &enrol::new_token(pool).await?, name).await?;
-            logins.push(enrol::address(&own.url, &login)?);
-        }
-        let said = workers::Report {
-            id: "one".into(),
-            labels: Vec::new(),
-            capacity: 1,
-            load: 0.0,
-            health: "ok".into(),
-            draining: false,
-            begins: false,
-        };
-        workers::report(pool, &said).await?;
-        assert_eq!(dispatch::dispatch(pool).await?, 1);
-        Ok(logins)
-    });
-    let [one, two] = [0, 1].map(|at| Fleet::open(&logins.as_ref().unwrap()[at]).unwrap());
+    add(&fleet, "r2", None);
+    let enrolled = |name: &str| {
+        let login = async { enrol::enrol(pool, &enrol::new_token(pool).await?, name).await };
+        let login = fleet.wait(login).unwrap();
+        Fleet::open(&enrol::address(&own.url, &login).unwrap()).unwrap()
+    };
+    let [one, two] = ["one", "two"].map(enrolled);
+    report(&one, "one", &[], 1);
+    report(&two, "two", &[], 1);
+    // This one works with the login of the server.
+    report(&fleet, "own", &[], 1);
+    assert_eq!(next_run(&two, "one"), None);
+    assert_eq!(next_run(&two, "own"), None);
+    assert_eq!(next_run(&one, "one").as_deref(), Some("r1"));
     let count = |of: &Fleet, query: &'static str| -> i64 {
         of.wait(async { Ok(sqlx::query_scalar(query).fetch_one(of.pool()).await?) }).unwrap()
     };
     let done = |of: &Fleet, query: &'static str| {
-        of.wait(async { Ok(sqlx::query(query).execute(of.pool()).await?.rows_affected()) })
+        of.wait(async {
+            let mut whole = of.pool().begin().await?;
+            Ok(sqlx::query(query).execute(&mut *whole).await?.rows_affected())
+        })
     };
-    let words = "SELECT count(*) FROM apalis.jobs";
-    assert_eq!((count(&one, words), count(&two, words)), (1, 0));
-    assert_eq!(done(&two, "DELETE FROM apalis.jobs").unwrap(), 0);
+    let seen = "SELECT count(*) FROM ralph_seal.runs";
+    assert_eq!((count(&one, seen), count(&two, seen)), (1, 0));
     for refused in [
-        "TRUNCATE apalis.jobs",
         "UPDATE ralph_seal.runs SET given_role = current_user",
         "UPDATE ralph_seal.runs SET secrets = '{A_TOKEN}'",
         "SELECT 1 FROM ralph_seal.tokens",
         "INSERT INTO ralph_seal.runs (run, request) VALUES ('mine', '{}')",
         "INSERT INTO ralph_seal.letters (run, id, letter) VALUES ('r1', 'x', '{}')",
-        "INSERT INTO apalis.jobs (id, job_type, job) VALUES ('x', 'ralph:worker:one', '{}')",
+        // That would keep the others from asking.
+        "LOCK TABLE ralph_seal.version IN SHARE ROW EXCLUSIVE MODE",
+        "LOCK TABLE ralph_seal.version IN ROW SHARE MODE",
     ] {
+        assert!(done(&one, refused).is_err(), "{refused}");
         assert!(done(&two, refused).is_err(), "{refused}");
-        assert!(!refused.contains("SET") || done(&one, refused).is_err(), "{refused}");
     }
-    assert_eq!(count(&one, words), 1);
-    // Nobody holds the run, and still only whoever was given it can.
+    // No worker holds the run, and still only the one that was given it can.
     let long = Duration::from_secs(60);
     assert!(two.wait(lease::take(two.pool(), "r1", "two/1", long)).is_err());
     assert!(one.wait(lease::take(one.pool(), "r1", "one/1", long)).is_ok());
+    assert_eq!(next_run(&fleet, "own").as_deref(), Some("r2"));
 }

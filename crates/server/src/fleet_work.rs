@@ -1,4 +1,4 @@
-//! A fleet's server: hands out runs, shows those of other machines, fires triggers. It drives nothing.
+//! A fleet's server: shows runs of other machines, fires triggers. It drives nothing.
 
 use crate::index::Indexed;
 use crate::row::RunRow;
@@ -6,15 +6,14 @@ use crate::server::Server;
 use jiff::Timestamp;
 use ralph_loop_fleet::mirror::Mirror;
 use ralph_loop_fleet::runs::{self, NotBegun};
-use ralph_loop_fleet::{Fleet, FleetError, dispatch, occasion};
+use ralph_loop_fleet::{Fleet, FleetError, occasion};
 use ralph_loop_journal::registry;
 use ralph_loop_protocol::id::RunId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Polling interval for waiting, changed and due work.
-const GIVE: Duration = Duration::from_millis(500);
+/// Polling interval for changed and due work.
 const SHOW: Duration = Duration::from_secs(1);
 const DUE: Duration = Duration::from_secs(5);
 /// Interval for cleaning up old webhook deliveries.
@@ -36,8 +35,16 @@ pub(crate) fn row(one: &NotBegun) -> RunRow {
         person: Some(one.person.clone()),
         problem: one.problem.clone(),
         ended_at: one.resting.then_some(at),
-        now: (!one.resting).then(|| "waits for a worker that has what it needs".to_owned()),
+        now: (!one.resting).then(|| waits_for(&one.missing)),
         ..RunRow::waiting(&one.run, &one.title, &one.repo, at)
+    }
+}
+
+/// What a run waits for: a worker, and the labels that none has.
+fn waits_for(missing: &[String]) -> String {
+    match missing {
+        [] => "waits for a worker".to_owned(),
+        missing => format!("waits for a worker: none has `{}`", missing.join("` and `")),
     }
 }
 
@@ -84,15 +91,6 @@ impl Waiting {
 /// Starts a server's fleet tasks, until it ends.
 pub(crate) fn begin(server: &Arc<Server>) {
     let Some(side) = server.fleet.clone() else { return };
-    let giving = side.clone();
-    tokio::spawn(async move {
-        loop {
-            if let Err(error) = giving.fleet.within(dispatch::dispatch(giving.fleet.pool())).await {
-                tracing::warn!(%error, "nothing could be given out");
-            }
-            tokio::time::sleep(GIVE).await;
-        }
-    });
     let (showing, shown) = (side.clone(), server.clone());
     tokio::spawn(async move {
         let (mut mirror, mut waiting) = (Mirror::default(), Waiting::default());

@@ -41,7 +41,7 @@ describe("a new run", () => {
   });
   it("says why it waits", () => {
     expect(waitsFor({ ...ROW, status: "queued" })).toContain("when a running run ends");
-    expect(waitsFor({ ...ROW, status: "queued", now: "waits for a worker that has what it needs" })).toContain("It waits for a worker");
+    expect(waitsFor({ ...ROW, status: "queued", now: "waits for a worker: none has `gpu`" })).toContain("It waits for a worker");
     expect(waitsFor({ ...ROW, status: "preparing" })).toContain("has taken it");
     expect(waitsFor({ ...ROW, status: "failed", ended_at: "2026-01-01T00:00:00Z" })).toContain("isn't retried");
   });

@@ -80,7 +80,6 @@ pub fn run(args: &WorkerArgs, app: &App, out: &Out) -> Result<u8, CommandError> 
         id: name(args, &env)?,
         labels,
         capacity: args.jobs,
-        gives_out: app.environment().vars().filled("RALPH_DB_URL").is_some(),
         drain: Duration::from_secs(args.drain_minutes.saturating_mul(60)),
     };
     worker::work(&env, &options, &mut |told| say(&told, &options, out))?;

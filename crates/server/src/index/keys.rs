@@ -7,7 +7,7 @@ use crate::problem::Problem;
 const AGE: i64 = 24 * 3600 * 1000;
 
 /// A stored key.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownKey {
     pub run: String,
     pub request: String,
@@ -38,10 +38,12 @@ impl Index {
             if mine.rows_affected() > 0 {
                 return Ok(None);
             }
-            Ok(sqlx::query_as("SELECT run, request, kept FROM idempotency WHERE name = $1")
-                .bind(name)
-                .fetch_optional(pool)
-                .await?)
+            let known: Option<(String, String, i64)> =
+                sqlx::query_as("SELECT run, request, kept FROM idempotency WHERE name = $1")
+                    .bind(name)
+                    .fetch_optional(pool)
+                    .await?;
+            Ok(known.map(|(run, request, kept)| KnownKey { run, request, kept }))
         })
     }
 

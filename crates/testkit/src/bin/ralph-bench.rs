@@ -45,8 +45,10 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|a| a != "--quick").collect();
     let parts: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
     let known = words.first().is_none_or(|word| word == "fleet");
-    if !known || !parts.iter().all(|part| ["append", "cost", "take-over", "rate"].contains(part)) {
-        println!("ralph-bench [--quick]\nralph-bench fleet [append] [cost] [take-over] [rate] [--quick]");
+    if !known || !parts.iter().all(|part| ["append", "take", "cost", "take-over", "rate"].contains(part)) {
+        println!(
+            "ralph-bench [--quick]\nralph-bench fleet [append] [take] [cost] [take-over] [rate] [--quick]"
+        );
         println!("\nRALPH_BIN names the binary that is measured (default: `ralph` beside this program).");
         std::process::exit(if words.iter().any(|word| word == "--help" || word == "-h") { 0 } else { 2 });
     }

@@ -118,7 +118,7 @@ fn a_worker_with_hardly_any_room_takes_nothing() {
     };
     let said = until("its word", || of("w0").map(|worker| worker.health).filter(|health| health != "ok"));
     assert!(said.contains("nearly full"), "{said}");
-    assert_eq!(world.fleet.wait(dispatch::dispatch(pool)).unwrap(), 0);
+    assert_eq!(world.fleet.wait(dispatch::next_run(pool, "w0")).unwrap(), None);
     let large = world.spawn(1, &["--name", "w1"], None);
     until("the end of the run", || (world.find(&run).status == "over").then_some(()));
     end(small);

@@ -72,7 +72,7 @@ fn a_worker_that_is_to_drain_ends_and_the_next_one_of_its_name_works() {
     assert!(world.fleet.wait(workers::drain(pool, "w0")).unwrap());
     assert!(first.wait().unwrap().success(), "{}", world.log(0));
     let run = world.add("drai");
-    assert_eq!(world.fleet.wait(dispatch::dispatch(pool)).unwrap(), 0, "it takes nothing");
+    assert_eq!(world.fleet.wait(dispatch::next_run(pool, "w0")).unwrap(), None, "it takes nothing");
     let mut second = world.spawn(0, &["--name", "w0"], None);
     until("the end of the run", || (world.find(&run).status == "over").then_some(()));
     term(&second);
@@ -86,38 +86,6 @@ fn kill_drivers(world: &World, run: &str) {
     if let Some(holder) = ralph_loop_journal::lock::holder(std::path::Path::new(place.trim())) {
         let _ = kill(Pid::from_raw(i32::try_from(holder.pid).unwrap()), Signal::SIGKILL);
     }
-}
-
-#[test]
-fn a_label_that_nobody_has_keeps_a_run_waiting() {
-    let Some(world) = World::new(PARTS) else { return };
-    let run = world.add("labl");
-    let pool = world.fleet.pool();
-    world
-        .fleet
-        .wait(async {
-            sqlx_needs(pool, run.as_str(), "gpu").await;
-            let said = |labels: &[&str]| workers::Report {
-                id: "w".into(),
-                labels: labels.iter().map(|label| (*label).to_owned()).collect(),
-                capacity: 1,
-                load: 0.0,
-                health: "ok".into(),
-                draining: false,
-                begins: false,
-            };
-            workers::report(pool, &said(&["cpu"])).await?;
-            assert_eq!(dispatch::dispatch(pool).await?, 0);
-            workers::report(pool, &said(&["cpu", "gpu"])).await?;
-            assert_eq!(dispatch::dispatch(pool).await?, 1);
-            assert_eq!(dispatch::dispatch(pool).await?, 0, "given out once");
-            Ok(())
-        })
-        .unwrap();
-}
-
-async fn sqlx_needs(pool: &ralph_loop_fleet::db::Pool, run: &str, label: &str) {
-    runs::require(pool, run, &[label.to_owned()]).await.unwrap();
 }
 
 #[test]
@@ -144,7 +112,7 @@ fn a_token_lets_one_worker_in_and_a_revoked_one_is_out() {
                 begins: false,
             };
             workers::report(pool, &said).await?;
-            assert_eq!(dispatch::dispatch(pool).await?, 1);
+            assert_eq!(dispatch::next_run(pool, "w9").await?.as_deref(), Some(run.as_str()));
             let held = lease::take(pool, run.as_str(), "w9/1", Duration::from_secs(60)).await?;
             Ok((login, held))
         })

@@ -1,8 +1,8 @@
-//! What a fleet costs: an append, an iteration, a take-over, and how fast runs are finished beside plain processes.
+//! What a fleet costs: an append, a dispatch, an iteration, a take-over, and how fast runs are finished beside plain processes.
 
 use ralph_loop_app::{Overrides, PlaceRequest, RunRequest, TaskInput};
 use ralph_loop_fleet::runs::{self, NewRun};
-use ralph_loop_fleet::{Fleet, lease, seal, workers};
+use ralph_loop_fleet::{Fleet, dispatch, lease, seal, workers};
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_task::config::Isolation;
 use ralph_loop_testkit::env::until;
@@ -44,6 +44,9 @@ pub fn main(ralph: &Path, parts: &[&str], quick: bool) {
         flushes(&folder, if quick { 500 } else { 5000 });
         appends(&url, 1, if quick { 500 } else { 5000 });
         appends(&url, 8, if quick { 200 } else { 2000 });
+    }
+    if wanted("take") {
+        takes(&fleet, if quick { 50 } else { 500 });
     }
     for isolation in [Isolation::None, Isolation::Auto] {
         let env = TestEnv::new(ralph);
@@ -119,6 +122,30 @@ fn appends(url: &str, clients: usize, each: usize) {
     let (ours, theirs) = (Latency::of(ours), Latency::of(theirs));
     let ratio = ours.p50 / theirs.p50;
     println!("append, {clients} clients: {ours}; a plain insert beside it: {theirs}; ratio {ratio:.2}");
+}
+
+/// How long a worker waits for a run while 100,000 runs of 50 people wait, a third of them for a label that no worker has.
+fn takes(fleet: &Fleet, count: usize) {
+    let run = |query: &'static str| {
+        fleet.wait(async { Ok(sqlx::query(query).execute(fleet.pool()).await?) }).unwrap()
+    };
+    run("INSERT INTO ralph_seal.runs (run, request, person, repo, needs, queued_at)
+         SELECT 'take-' || n, '{}', 'p' || n % 50, 'https://h/o/r', CASE n % 3 WHEN 0 THEN '{gpu}' WHEN 1 THEN '{eu}' ELSE '{}' END::text[],
+            now() - n * interval '1 second' FROM generate_series(1, 100000) n");
+    run("INSERT INTO ralph_seal.leases (run) SELECT run FROM ralph_seal.runs WHERE run LIKE 'take-%'");
+    run(
+        "INSERT INTO ralph_seal.workers (id, labels, capacity) VALUES ('taker', '{eu}', 100000), ('other', '{none}', 1)",
+    );
+    let take = |worker: &str| fleet.wait(dispatch::next_run(fleet.pool(), worker)).unwrap();
+    let given = (0..count).map(|_| timed(|| assert!(take("taker").is_some()))).collect();
+    println!("a take with 100,000 waiting runs: {}", Latency::of(given));
+    run("UPDATE ralph_seal.runs SET needs = '{gpu}' WHERE run LIKE 'take-%'");
+    let none = (0..count).map(|_| timed(|| assert_eq!(take("other"), None))).collect();
+    println!("a worker that can take none of them: {}", Latency::of(none));
+    // The workers of the other parts would take them.
+    run("DELETE FROM ralph_seal.runs WHERE run LIKE 'take-%'");
+    run("DELETE FROM ralph_seal.leases WHERE run LIKE 'take-%'");
+    run("DELETE FROM ralph_seal.workers WHERE id IN ('taker', 'other')");
 }
 
 /// Milliseconds.
