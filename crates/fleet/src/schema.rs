@@ -50,8 +50,9 @@ const STEPS: &[&[&str]] = &[&[
         fails INT NOT NULL DEFAULT 0,
         problem TEXT
     )",
-    // For `take.sql`.
+    // For `take.sql` and the list of waiting runs.
     "CREATE INDEX runs_waiting ON ralph_seal.runs (needs, person, source, queued_at) WHERE status = 'queued'",
+    "CREATE INDEX runs_open ON ralph_seal.runs (queued_at) WHERE status <> 'over'",
     "CREATE INDEX runs_given ON ralph_seal.runs (worker) WHERE worker IS NOT NULL",
     "CREATE TABLE ralph_seal.letters (
         n BIGINT GENERATED ALWAYS AS IDENTITY,
