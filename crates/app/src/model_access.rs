@@ -6,6 +6,7 @@ use crate::error::AppError;
 use crate::models::{LoadedModels, Origin};
 use ralph_loop_agents::Route;
 use ralph_loop_domain::price::PriceTable;
+use ralph_loop_protocol::id::AgentName;
 use ralph_loop_task::config::{AgentConfig, AgentKind, Models, Profile, Settings};
 use ralph_loop_task::dialect::ModelChoice;
 
@@ -56,16 +57,10 @@ pub fn resolve(env: &Environment, settings: &mut Settings, loaded: &LoadedModels
 /// Adds a problem for every missing profile, and for every missing key that its agents need.
 pub fn check(env: &Environment, settings: &Settings, problems: &mut Vec<AppError>) {
     let models = &settings.models;
-    let known: Vec<&str> = models.profiles.keys().map(String::as_str).collect();
     let find = |name: &str, by: &str| {
         models.get(name).ok_or_else(|| {
-            let near = ralph_loop_protocol::text::nearest(name, known.iter().copied());
-            AppError::usage(format!("{by} names the model profile `{name}`, but there is none")).hint(
-                match near {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("`ralph models` shows them: {}", known.join(", ")),
-                },
-            )
+            AppError::usage(format!("{by} names the model profile `{name}`, which doesn't exist"))
+                .hint(models.known_for(name))
         })
     };
     for (name, by) in [
@@ -110,6 +105,26 @@ pub fn check(env: &Environment, settings: &Settings, problems: &mut Vec<AppError
                 route.server()
             )));
         }
+    }
+}
+
+/// Rejects a model for the next session that an agent's model API can't get: an unknown profile or provider.
+pub fn check_choice(
+    env: &Environment,
+    settings: &Settings,
+    agent: Option<&AgentName>,
+    model: &str,
+) -> Result<(), AppError> {
+    if let Some((message, hint)) = settings.unknown_model(agent, model) {
+        return Err(AppError::usage(message).hint(hint));
+    }
+    let mut meant = settings.agents.iter().filter(|a| agent.is_none_or(|name| a.name == *name));
+    match settings.models.get(model).filter(|_| meant.any(|a| a.kind.calls_model())) {
+        Some(profile) => Route::of(&profile, &env.lookup()).map(drop).map_err(|error| {
+            let refused = AppError::usage(error.to_string());
+            AppError { hint: error.hint, ..refused }
+        }),
+        None => Ok(()),
     }
 }
 

@@ -225,7 +225,7 @@ mod tests {
         let loaded = place.load(&[("RALPH_DEFAULT_MODEL_PROFILE", "strong-doctor")]).unwrap();
         assert_eq!(loaded.models.default_name(), "strong-doctor");
         let error = place.load(&[("RALPH_DEFAULT_MODEL_PROFILE", "strong-docto")]).unwrap_err();
-        assert_eq!(error.hint.as_deref(), Some("did you mean `strong-doctor`?"));
+        assert!(error.hint.unwrap().starts_with("did you mean `strong-doctor`? profiles: both, "));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::error::AppError;
+use crate::model_access;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::handle::ControlOutcome;
 use ralph_loop_domain::ports::Clock as _;
@@ -83,6 +84,15 @@ fn checked(app: &App, entry: &Registration, control: Control) -> Result<Control,
         }
         Control::Model { model, agent, always } => {
             known(app, entry, agent.as_ref())?;
+            if let Some(model) = &model {
+                let state = app.handle(entry).state()?;
+                model_access::check_choice(
+                    app.environment(),
+                    &state.spec.settings,
+                    agent.as_ref(),
+                    model,
+                )?;
+            }
             Control::Model { model, agent, always }
         }
         other => other,

@@ -78,6 +78,13 @@ impl Context {
             self.record(EventBody::ControlRefused { id: letter.id, reason, inbox })?;
             return Ok(());
         }
+        if let Control::Model { model: Some(model), agent, .. } = &letter.control
+            && let Some((problem, known)) = self.state.spec.settings.unknown_model(agent.as_ref(), model)
+        {
+            let reason = format!("{problem}: {known}");
+            self.record(EventBody::ControlRefused { id: letter.id, reason, inbox })?;
+            return Ok(());
+        }
         if let Control::Edit { task } = &letter.control
             && let Err(reason) = self.check_edit(task)
         {

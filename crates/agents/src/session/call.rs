@@ -26,12 +26,7 @@ pub(crate) fn choose(
         .or(config.model.as_deref())
         .unwrap_or_else(|| models.default_name());
     let Some(profile) = models.get(name) else {
-        let known: Vec<&str> = models.profiles.keys().map(String::as_str).collect();
-        let hint = match text::nearest(name, known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None if known.is_empty() => "none is configured; name a model as `provider/model`".to_owned(),
-            None => format!("configured are: {}", known.join(", ")),
-        };
+        let hint = models.known_for(name);
         return Err(SessionEnd::Failed { reason: format!("model profile `{name}` doesn't exist: {hint}") });
     };
     let fallback = config
@@ -116,8 +111,8 @@ mod tests {
     fn an_unknown_profile_is_named_with_the_likely_one() {
         let config = AgentConfig::model("a", AgentKind::Actions, "stronk");
         let end = choose(&models(), &config, None).unwrap_err();
-        assert_eq!(end.reason(), Some("model profile `stronk` doesn't exist: did you mean `strong`?"));
+        assert_eq!(end.reason(), Some("model profile `stronk` doesn't exist: did you mean `strong`? profiles: default-cheap, spare, strong; or a model as `PROVIDER/MODEL`"));
         let end = choose(&Models::default(), &config, None).unwrap_err();
-        assert!(end.reason().unwrap().contains("none is configured"), "{end:?}");
+        assert!(end.reason().unwrap().contains("no profile is configured"), "{end:?}");
     }
 }

@@ -10,6 +10,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::model_access;
 use ralph_loop_core::handle::{ControlOutcome, RunHandle};
 use ralph_loop_journal::registry::Registration;
 use ralph_loop_protocol::control::{BudgetChange, Control};
@@ -168,7 +169,14 @@ impl Steering {
                 let agent = agent.ok_or_else(|| Problem::bad("`agent` says who is to rest"))?;
                 Control::Cooldown { agent, seconds: body.seconds.unwrap_or(900) }
             }
-            "model" => Control::Model { model: body.model.clone(), agent, always: body.always },
+            "model" => {
+                let (env, settings) =
+                    (self.server.app.environment(), &self.reading.state.spec.settings);
+                if let Some(model) = &body.model {
+                    model_access::check_choice(env, settings, agent.as_ref(), model)?;
+                }
+                Control::Model { model: body.model.clone(), agent, always: body.always }
+            }
             "note" => Control::Note { text: self.text(body)? },
             "guardrail" => Control::Guardrail { text: self.text(body)? },
             "edit" => Control::Edit { task: self.text(body)? },

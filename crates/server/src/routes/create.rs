@@ -15,13 +15,16 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use ralph_loop_app::race::RaceBy;
-use ralph_loop_app::{Overrides, PlaceRequest, RaceRequest, RunRequest, TaskInput, Unfinished};
+use ralph_loop_app::{
+    Environment, Overrides, PlaceRequest, RaceRequest, RunRequest, TaskInput, Unfinished, model_access, models,
+    settings,
+};
 use ralph_loop_protocol::id::{Digest, RunId};
 use ralph_loop_protocol::text::one_line;
 use ralph_loop_task::config::{Isolation, Mode, ProviderName, SandboxConfig};
 use ralph_loop_task::dialect::Publish;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::OwnedMutexGuard;
@@ -251,6 +254,31 @@ impl CreateRun {
         }
     }
 
+    /// Rejects unknown model profiles before the run waits for its turn.
+    fn check_models(&self, env: &Environment, folder: &Path) -> Result<(), Problem> {
+        let profiles = self.profiles.clone().unwrap_or_default();
+        if self.model.is_none() && profiles.default.is_none() && profiles.fallback.is_none() {
+            return Ok(());
+        }
+        let models = models::load(env, folder)?.models;
+        let mut settings = settings::load(env, folder)?.file.resolve();
+        settings.agents.retain(|agent| {
+            self.agents.is_empty() || self.agents.iter().any(|name| agent.name.as_str() == name)
+        });
+        for (field, name) in [("default", profiles.default), ("fallback", profiles.fallback)] {
+            if let Some(name) = name.filter(|name| models.get(name).is_none()) {
+                let shown = one_line(&name, 60);
+                return Err(Problem::refused(format!("`profiles.{field}`: there is no profile `{shown}`"))
+                    .hint(models.known_for(&name)));
+            }
+        }
+        settings.models = models;
+        match self.model.as_deref().filter(|model| !model.is_empty()) {
+            Some(model) => Ok(model_access::check_choice(env, &settings, None, model)?),
+            None => Ok(()),
+        }
+    }
+
     /// The worker's labels. Only a fleet run chooses a worker.
     fn labels(&self, goes_to_fleet: bool) -> Result<(), Problem> {
         let fits = |label: &String| {
@@ -298,6 +326,10 @@ pub(crate) async fn create(
     let request = body.request(&place, &caller)?;
     let goes_to_fleet = server.fleet.is_some() && place.is_address && body.race.is_empty();
     body.labels(goes_to_fleet)?;
+    if !place.is_address {
+        let (env, folder, body) = (server.app.environment().clone(), place.folder.clone(), body.clone());
+        server.blocking(move || body.check_models(&env, &folder)).await?;
+    }
     let now = server.now();
     let mut run = ralph_loop_core::run_id::new(now);
     let key = idempotency_key(&headers, &caller)?;

@@ -197,14 +197,23 @@ impl Models {
     pub fn check(&self) -> Result<(), (String, String)> {
         for (key, name) in [("default", &self.default), ("fallback", &self.fallback)] {
             let Some(name) = name.as_deref().filter(|name| self.get(name).is_none()) else { continue };
-            let known = || self.profiles.keys().map(String::as_str);
-            let hint = match ralph_loop_protocol::text::nearest(name, known()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there are {}", known().collect::<Vec<_>>().join(", ")),
-            };
-            return Err((format!("`{key}` names the profile `{name}`, which does not exist"), hint));
+            return Err((
+                format!("`{key}` names the profile `{name}`, which does not exist"),
+                self.known_for(name),
+            ));
         }
         Ok(())
+    }
+
+    /// What to write instead of an unknown name.
+    pub fn known_for(&self, name: &str) -> String {
+        let known: Vec<&str> = self.profiles.keys().map(String::as_str).collect();
+        let near = ralph_loop_protocol::text::nearest(name, known.iter().copied());
+        let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+        match known.as_slice() {
+            [] => "no profile is configured; name a model as `PROVIDER/MODEL`".to_owned(),
+            known => format!("{near}profiles: {}; or a model as `PROVIDER/MODEL`", known.join(", ")),
+        }
     }
 
     /// The profile of that name; a name with a slash without a profile counts as a model.

@@ -389,6 +389,18 @@ impl Settings {
     pub fn agent(&self, name: &AgentName) -> Option<&AgentConfig> {
         self.agents.iter().find(|a| a.name == *name)
     }
+    /// Why these agents (all, without a name) can't take a model: one that `ralph` calls itself needs a known profile.
+    pub fn unknown_model(&self, agent: Option<&AgentName>, model: &str) -> Option<(String, String)> {
+        let mut meant = self.agents.iter().filter(|a| agent.is_none_or(|name| a.name == *name));
+        let caller = meant.find(|a| a.kind.calls_model())?;
+        self.models.get(model).is_none().then(|| {
+            let name = ralph_loop_protocol::text::one_line(model, 60);
+            (
+                format!("model profile `{name}` doesn't exist (agent `{}`)", caller.name),
+                self.models.known_for(model),
+            )
+        })
+    }
     /// An agent's cooldown if its limit has no reset time.
     pub fn cooldown_of(&self, name: &AgentName) -> Duration {
         self.agent(name)
