@@ -303,7 +303,12 @@ pub fn usage(error: &clap::Error, is_command: fn(&str) -> bool) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let command = std::env::args().skip(1).find(|word| !word.starts_with('-'));
-    let refused = usage_error(&text, command.filter(|name| is_command(name)));
+    let refused = match sentence(error, command.as_deref()) {
+        Some(task) => CommandError::usage(format!("`{}` is not a command", one_line(&task, 60)))
+            .cause("a task is run with `ralph run`")
+            .hint(format!("ralph run {}", join_argv(&[task]))),
+        None => usage_error(&text, command.filter(|name| is_command(name))),
+    };
     let cause = refused.cause.as_ref().map(|cause| format!("  {cause}\n")).unwrap_or_default();
     let lines = format!("error: {}\n{cause}next: {}\n", refused.message, refused.next());
     let _ = std::io::stderr().write_all(lines.as_bytes());
@@ -312,6 +317,15 @@ pub fn usage(error: &clap::Error, is_command: fn(&str) -> bool) -> ExitCode {
         let _ = writeln!(std::io::stdout(), "{}", sanitize::json(&value.to_string()));
     }
     ExitCode::from(2)
+}
+
+/// The task in `ralph "Fix the failing test"`: several words where a command belongs.
+fn sentence(error: &clap::Error, command: Option<&str>) -> Option<String> {
+    let command = command.filter(|_| error.kind() == clap::error::ErrorKind::InvalidSubcommand)?;
+    let unknown = error.get(clap::error::ContextKind::InvalidSubcommand)?;
+    let words: Vec<String> = std::env::args().skip_while(|word| word != command).collect();
+    let task = words.iter().take_while(|word| !word.starts_with('-')).cloned().collect::<Vec<_>>().join(" ");
+    (unknown.to_string() == command && task.split_whitespace().count() > 2).then_some(task)
 }
 
 /// The parser's message as our error; its usage line only if there is no other detail.

@@ -124,9 +124,9 @@ const SUMMARY: Option<Screen> = Some(Screen::Summary);
 /// All keys. Rows of a screen come before those for all screens, so that they win.
 #[rustfmt::skip]
 pub const TABLE: &[Binding] = &[
-    row(WELCOME, ENTER, Action::Enter, "take the next step; with a sentence, discuss it in the Spec Studio", Some("next step")),
-    row(WELCOME, &[ctrl('r')], Action::RunAtOnce, "run the sentence, or the task that is here, without a discussion", Some("run it")),
-    row(WELCOME, &[ctrl('t')], Action::OpenStudio, "open the Spec Studio", Some("studio")),
+    row(WELCOME, ENTER, Action::Enter, "run the sentence; without one, take the next step", Some("run it")),
+    row(WELCOME, &[ctrl('r')], Action::RunAtOnce, "choose branch, agents and limits first, then run", Some("options")),
+    row(WELCOME, &[ctrl('p'), ctrl('t')], Action::OpenStudio, "plan: discuss the sentence in the Spec Studio", Some("plan")),
     row(WELCOME, &[ctrl('e')], Action::OpenSetup, "set up agents and checks", Some("setup")),
     row(WELCOME, &[ctrl('l')], Action::Refresh, "look again", None),
 
@@ -208,7 +208,7 @@ pub const TABLE: &[Binding] = &[
     row(SUMMARY, &[key('q')], Action::Back, "back", Some("back")),
 
     row(None, &[key('?'), named(KeyCode::F(1))], Action::Help, "help", Some("help")),
-    row(None, &[ctrl('p'), key(':')], Action::Palette, "all commands", None),
+    row(None, &[ctrl('p'), named(KeyCode::F(2)), key(':')], Action::Palette, "all commands", None),
     row(None, &[alt('r'), ctrl('b')], Action::Runs, "all runs of this machine", None),
     row(None, &[named(KeyCode::Up)], Action::Up, "up", None),
     row(None, &[named(KeyCode::Down)], Action::Down, "down", None),

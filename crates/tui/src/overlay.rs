@@ -251,7 +251,9 @@ fn help(model: &Model, canvas: &mut Canvas<'_>, area: Rect, top: usize) {
     let own = keys::bindings(model.screen).filter(|binding| binding.screen.is_some());
     let all = keys::bindings(model.screen).filter(|binding| binding.screen.is_none());
     let line = |binding: &Binding| {
-        let names: Vec<String> = binding.keys.iter().map(|key| keys::name(*key)).collect();
+        // The screen's own keys win.
+        let acts = |key: &&keys::Chord| keys::action(model.screen, **key, false) == Some(binding.action);
+        let names: Vec<String> = binding.keys.iter().filter(acts).map(|key| keys::name(*key)).collect();
         vec![(Role::Accent, pad(&names.join(", "), 18)), (Role::Text, binding.label.to_owned())]
     };
     let mut lines: Vec<Vec<(Role, String)>> = own.map(line).collect();

@@ -10,6 +10,7 @@ use crate::screen::{finalize, review, run, setup, start, studio, summary, welcom
 use ralph_loop_protocol::look::Look;
 use ralph_loop_protocol::status::Status;
 use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::command_line::join_argv;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 
 /// Lines per wheel step.
@@ -133,6 +134,10 @@ fn goodbye(model: &Model) -> Vec<String> {
         .collect();
     if more > 0 {
         lines.push(format!("and {more} more go on; `ralph list --all` shows them"));
+    }
+    let typed = model.welcome.input.text();
+    if !typed.trim().is_empty() {
+        lines.push(format!("not started: ralph run {}", join_argv(&[typed.trim().to_owned()])));
     }
     lines
 }
@@ -308,6 +313,7 @@ fn told(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Failed(problem) => failed(model, problem),
         Msg::Started(id) => {
             model.start.busy = false;
+            model.welcome.input.take();
             model.before.clear();
             model.screen = Screen::Welcome;
             return run::open(model, &id);
@@ -358,6 +364,7 @@ fn told_of_spec(model: &mut Model, msg: Msg) -> Vec<Effect> {
                 words.push_str(&format!("; without an equivalent there: {}", lost.join(", ")));
             }
             model.repo.tasks = files.into_iter().take(1).collect();
+            model.welcome.input.take();
             let effects = start::open(model, None);
             model.notice = Some(Notice::Done(words));
             return effects;

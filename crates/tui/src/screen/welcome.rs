@@ -65,17 +65,18 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
         }
         Action::Enter => return enter(model),
         Action::RunAtOnce => {
-            let text = model.welcome.input.take();
-            let text = (!text.trim().is_empty()).then_some(text);
+            let text = written(model);
             return start::open(model, text);
         }
         Action::OpenSetup => return setup::open(model),
-        Action::OpenStudio => return studio::open(model, None),
-        Action::Refresh => return vec![Effect::LookAround, Effect::ListRuns],
-        Action::Back => {
-            model.welcome.at = None;
-            model.welcome.input.take();
+        Action::OpenStudio => {
+            let text = written(model);
+            // A sentence that is discussed already isn't asked about again.
+            let known = model.studio.messages.iter().any(|message| Some(message.text.as_str()) == text.as_deref());
+            return studio::open(model, text.filter(|_| !known));
         }
+        Action::Refresh => return vec![Effect::LookAround, Effect::ListRuns],
+        Action::Back => model.welcome.at = None,
         _ => {}
     }
     Vec::new()
@@ -90,9 +91,9 @@ pub fn looked(model: &mut Model) -> Vec<Effect> {
 }
 
 fn enter(model: &mut Model) -> Vec<Effect> {
-    if !model.welcome.input.is_empty() {
-        let text = model.welcome.input.take();
-        return studio::open(model, Some(text));
+    if let Some(text) = written(model) {
+        start::open(model, Some(text));
+        return start::update(model, Action::Enter);
     }
     if let Some(at) = model.welcome.at {
         return open(model, at);
@@ -104,6 +105,12 @@ fn enter(model: &mut Model) -> Vec<Effect> {
         NextStep::Start => start::open(model, None),
         NextStep::Watch => open(model, 0),
     }
+}
+
+/// The sentence; it stays in its field until a run or a task file holds it.
+fn written(model: &Model) -> Option<String> {
+    let text = model.welcome.input.text().trim().to_owned();
+    (!text.is_empty()).then_some(text)
 }
 
 fn open(model: &mut Model, at: usize) -> Vec<Effect> {
@@ -136,7 +143,7 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
 
 /// The input for a sentence.
 fn write(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
-    let inside = canvas.field(area, "Task", "Enter discusses it · Ctrl-R runs it");
+    let inside = canvas.field(area, "Task", "Enter runs it · Ctrl-P plans it");
     let prompt = canvas.theme.sign(Sign::Point);
     canvas.line(inside, 0, &[(Role::Accent, format!("{prompt} "))]);
     let text = Rect { x: inside.x + 2, width: inside.width.saturating_sub(2), ..inside };

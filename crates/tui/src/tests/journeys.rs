@@ -24,9 +24,8 @@ fn enter(model: &mut Model) -> Vec<Effect> {
 fn a_sentence_becomes_a_run_that_is_watched_to_its_summary() {
     let mut model = model(COLOURS, (100, 30));
     type_text(&mut model, "Fix the router");
-    ctrl(&mut model, 'r');
-    assert_eq!(model.screen, Screen::Start);
     let effects = enter(&mut model);
+    assert_eq!(model.screen, Screen::Start);
     let [Effect::Start(wish)] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(wish.text.as_deref(), Some("Fix the router"));
     assert_eq!((wish.branch.as_str(), wish.agents.as_str()), ("ralph/fix-the-router", "claude,codex"));
@@ -60,11 +59,25 @@ fn who_is_faster_than_the_look_at_the_repo_is_waited_for() {
     assert_eq!(sentence.screen, Screen::Welcome);
     assert!(text(&draw(&mut sentence)).contains("then it goes on"));
     let effects = looked(&mut sentence);
+    assert!(matches!(effects.as_slice(), [Effect::Start(_)]), "{effects:?}");
+    // What can't start stays in its field, to be changed or planned.
+    update(&mut sentence, Msg::Failed(Problem::new("`claude` is not logged in", "log in")));
+    assert!(text(&draw(&mut sentence)).contains("not logged in"));
+    press(&mut sentence, KeyCode::Esc, KeyModifiers::NONE);
+    press(&mut sentence, KeyCode::Esc, KeyModifiers::NONE);
+    assert_eq!(sentence.welcome.input.text(), "Fix the router");
+    let effects = ctrl(&mut sentence, 'p');
     assert_eq!(sentence.screen, Screen::Studio);
     assert!(
         effects.iter().any(|effect| matches!(effect, Effect::Ask { .. })),
         "an agent is asked: {effects:?}"
     );
+    press(&mut sentence, KeyCode::Esc, KeyModifiers::NONE);
+    assert_eq!(ctrl(&mut sentence, 'p'), [], "it is asked once");
+    press(&mut sentence, KeyCode::Esc, KeyModifiers::NONE);
+    ctrl(&mut sentence, 'c');
+    ctrl(&mut sentence, 'c');
+    assert_eq!(sentence.left.unwrap(), ["not started: ralph run 'Fix the router'"]);
     // Navigating away cancels the pending action.
     let mut back = fast();
     type_text(&mut back, "Fix the router");
@@ -78,7 +91,7 @@ fn who_is_faster_than_the_look_at_the_repo_is_waited_for() {
 fn nobody_goes_on_with_a_draft_that_is_still_coming() {
     let mut model = model(COLOURS, (100, 30));
     type_text(&mut model, "Keep the order");
-    enter(&mut model);
+    ctrl(&mut model, 'p');
     let thread = model.studio.thread.clone();
     let piece =
         "I understand.\n```draft\n# Keep the order\n\n## Task\n\nMessages arrive in order.\n".to_owned();
