@@ -82,7 +82,7 @@ impl RunReading {
         }
     }
 
-    /// The displayed status: a stopped run is paused, whatever it was doing.
+    /// The displayed status: a run without a process is paused or interrupted.
     pub fn status(&self) -> Status {
         view::status(&self.state, self.driver.is_some())
     }

@@ -9,7 +9,6 @@ use ralph_loop_domain::proof::ProofLevel;
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::event::CheckResult;
 use ralph_loop_protocol::sanitize;
-use ralph_loop_protocol::status::Status;
 use ralph_loop_protocol::text::{clock, count, duration};
 use ralph_loop_protocol::view::{CheckView, SetupView};
 use ralph_loop_task::budget::BudgetKind;
@@ -61,9 +60,6 @@ pub fn run_line(facts: &RunReading, out: &Out) {
 /// The status with its symbol, and whether the run is stopped.
 pub fn status_words(facts: &RunReading, out: &Out) -> (String, String) {
     let status = facts.status().as_str();
-    if facts.is_orphaned() {
-        return (out.status_sign(Status::Paused.as_str()), format!("{status}, not running"));
-    }
     (out.status_sign(status), status.to_owned())
 }
 

@@ -55,7 +55,9 @@ impl AgentState {
     pub fn from_status(status: Status) -> Self {
         match status {
             Status::Queued | Status::Preparing => Self::Initializing,
-            Status::Working | Status::Verifying | Status::Waiting | Status::Paused => Self::Running,
+            Status::Working | Status::Verifying | Status::Waiting | Status::Paused | Status::Interrupted => {
+                Self::Running
+            }
             Status::NeedsYou => Self::Stuck,
             Status::Proving | Status::Publishing => Self::Completing,
             Status::Done => Self::Done,

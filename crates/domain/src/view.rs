@@ -76,10 +76,15 @@ pub fn view(state: &RunState, moment: &ViewContext) -> RunView {
     }
 }
 
-/// The displayed status: an unfinished run without a driver and without a question counts as paused.
+/// The displayed status: an unfinished run without a driver and without a question is interrupted, unless it was
+/// paused before.
 pub fn status(state: &RunState, driven: bool) -> Status {
     let orphaned = state.result.finished.is_none() && state.people.needs_human.is_none() && !driven;
-    if orphaned { Status::Paused } else { state.status() }
+    match state.status() {
+        Status::Paused => Status::Paused,
+        _ if orphaned => Status::Interrupted,
+        other => other,
+    }
 }
 
 /// The branch with the work, if any. For a pushed clone, the remote name.

@@ -67,6 +67,7 @@ impl Status {
             Self::Publishing => Look::new("◕", "*", Accent, 1),
             Self::Waiting => Look::new("◷", "~", Attention, 2),
             Self::Paused => Look::new("‖", "||", Attention, 2),
+            Self::Interrupted => Look::new("◌", "!!", Attention, 2),
             Self::Done => Look::new("✓", "ok", Good, 2),
             Self::Failed => Look::new("✗", "x", Bad, 2),
             Self::Stopped => Look::new("■", "[]", Bad, 2),

@@ -21,6 +21,8 @@ pub enum Status {
     Waiting,
     /// Paused until you resume it.
     Paused,
+    /// Its process ended without a pause: killed, crashed, or the machine went down.
+    Interrupted,
     /// Waits for your decision.
     #[serde(rename = "needs you")]
     NeedsYou,
@@ -38,13 +40,14 @@ pub enum Status {
 
 impl Status {
     /// Every status, in the order of a run's life.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Queued,
         Self::Preparing,
         Self::Working,
         Self::Verifying,
         Self::Waiting,
         Self::Paused,
+        Self::Interrupted,
         Self::NeedsYou,
         Self::Proving,
         Self::Publishing,
@@ -62,6 +65,7 @@ impl Status {
             Self::Verifying => "verifying",
             Self::Waiting => "waiting",
             Self::Paused => "paused",
+            Self::Interrupted => "interrupted",
             Self::NeedsYou => "needs you",
             Self::Proving => "proving",
             Self::Publishing => "publishing",

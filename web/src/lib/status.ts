@@ -28,7 +28,7 @@ export function byAttention(rows: RunRow[]): RunRow[] {
 export const GROUPS: { id: string; label: string; statuses: Status[] }[] = [
   { id: "needs", label: "needs you", statuses: ["needs you"] },
   { id: "working", label: "working", statuses: ["queued", "preparing", "working", "verifying", "proving", "publishing"] },
-  { id: "waiting", label: "waiting", statuses: ["waiting", "paused"] },
+  { id: "waiting", label: "waiting", statuses: ["waiting", "paused", "interrupted"] },
   { id: "done", label: "done", statuses: ["done"] },
   { id: "failed", label: "failed", statuses: ["failed", "stopped"] },
 ];

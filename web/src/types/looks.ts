@@ -53,6 +53,12 @@ export const LOOKS = {
       "role": "muted",
       "sign": "–"
     },
+    "interrupted": {
+      "ascii": "!!",
+      "rank": 2,
+      "role": "attention",
+      "sign": "◌"
+    },
     "needs you": {
       "ascii": "!",
       "rank": 0,

@@ -206,6 +206,7 @@ export interface RunView {
     | "verifying"
     | "waiting"
     | "paused"
+    | "interrupted"
     | "needs you"
     | "proving"
     | "publishing"

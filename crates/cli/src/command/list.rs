@@ -10,7 +10,6 @@ use ralph_loop_app::{App, find};
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_protocol::describe::Tone;
-use ralph_loop_protocol::status::Status;
 use std::path::Path;
 
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -76,9 +75,10 @@ fn print(entries: &[ListEntry], all: bool, now: Timestamp, out: &Out) {
     }
     if let Some(orphan) = entries.iter().rev().find(|e| e.orphaned) {
         out.say(format!(
-            "{} run `ralph resume {}` to continue the paused run",
+            "{} run `ralph resume {}` to continue the {} run",
             out.err(Tone::Plain, "next:"),
-            orphan.run_id
+            orphan.run_id,
+            orphan.status
         ));
     } else if let Some(waiting) = entries.iter().rev().find(|e| e.status == "needs you") {
         out.say(format!(
@@ -90,7 +90,7 @@ fn print(entries: &[ListEntry], all: bool, now: Timestamp, out: &Out) {
 }
 
 fn cells(entry: &ListEntry, now: Timestamp, out: &Out) -> [Cell; 6] {
-    let word = if entry.orphaned { Status::Paused.as_str() } else { entry.status.as_str() };
+    let word = &entry.status;
     let (sign, tone) = out.look(word);
     let iteration = match (entry.iteration, entry.max_iterations) {
         (Some(n), Some(max)) => format!("{n}/{max}"),

@@ -251,7 +251,7 @@ fn plain_ralph_and_status_tell_the_same() {
     });
     let plain = stage.repo.ralph(&["--json"]).exits(0).json();
     let (word, at) = (status["status"].as_str().unwrap(), &status["iteration"]);
-    assert_eq!(word, "paused");
+    assert_eq!(word, "interrupted");
     assert_eq!(plain["stands"], format!("run {id}: {word}, iteration {at} of 6"));
     assert_eq!(plain["next"], format!("not running; run `ralph resume {id}` to continue it"));
     // All of the view is in it.

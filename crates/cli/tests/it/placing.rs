@@ -16,7 +16,7 @@ fn killed(env: &TestEnv, repo: &TestRepo<'_>, args: &[&str], at: &str) -> String
     assert_eq!(done.code, None, "{at} did not kill: {}", done.stderr);
     let runs = repo.ralph(&["list", "--json"]).exits(0).json();
     assert_eq!(runs.as_array().unwrap().len(), 1, "{at}: {runs}");
-    assert_eq!(runs[0]["status"], "paused", "{at}: {runs}");
+    assert_eq!(runs[0]["status"], "interrupted", "{at}: {runs}");
     runs[0]["run_id"].as_str().unwrap().to_owned()
 }
 

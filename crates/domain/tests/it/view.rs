@@ -118,6 +118,7 @@ fn time_and_cost_increase_during_a_session() {
 fn run_without_a_driver_says_how_to_continue() {
     let shown = seen(&working(), 100, false);
     assert!(shown.orphaned);
+    assert_eq!(shown.status, Status::Interrupted);
     assert_eq!(shown.now, "not running; run `ralph resume r1` to continue it");
     assert_eq!(shown.agents[0].standing, AgentStanding::Free);
 }

@@ -287,7 +287,7 @@ fn now_line(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) 
     let role = match view.status {
         Status::Done => Role::Good,
         Status::Failed | Status::Stopped => Role::Bad,
-        Status::NeedsYou | Status::Paused | Status::Waiting => Role::Attention,
+        Status::NeedsYou | Status::Paused | Status::Interrupted | Status::Waiting => Role::Attention,
         _ => Role::Text,
     };
     let mut spans = vec![(role, format!(" {}", one_line(&view.now, 400)))];

@@ -137,7 +137,7 @@ export function parseBudget(text: string): { max_iterations?: number; max_second
 /** Whether the run pauses after this session. */
 export function pausePending(here: RunHere): boolean {
   const { view, run } = here;
-  if (view.status === "paused" || view.status === "needs you" || isOver(view.status)) return false;
+  if (view.status === "paused" || view.status === "interrupted" || view.status === "needs you" || isOver(view.status)) return false;
   for (let at = run.events.length - 1; at >= 0; at--) {
     const event = run.events[at];
     if (event?.kind === "wait_started" || event?.kind === "wait_ended" || event?.kind === "driver_started") return false;

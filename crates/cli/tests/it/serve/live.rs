@@ -133,7 +133,7 @@ fn a_run_of_a_terminal_is_there_live_and_its_death_is_noticed() {
     let pid = nix::unistd::Pid::from_raw(i32::try_from(status["pid"].as_i64().unwrap()).unwrap());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
     server.row_when(&run, "a run that nobody drives", |row| {
-        row["status"] == "paused" && row["driven"] == false
+        row["status"] == "interrupted" && row["driven"] == false
     });
     let sse = server.get(&format!("/runs/{run}/events?from=1&limit=3")).is(200).json();
     assert_eq!(sse["events"].as_array().unwrap().len(), 3);

@@ -43,7 +43,7 @@ fn a_run_whose_process_died_goes_on_or_ends_by_a_click() {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(status["pid"].as_i64().unwrap()).unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
         server.row_when(&run, "a run that nobody drives", |row| {
-            row["driven"] == false && row["status"] == "paused"
+            row["driven"] == false && row["status"] == "interrupted"
         });
     };
     kill();
