@@ -9,7 +9,7 @@ use ralph_loop_domain::installed::{InstalledFolder, InstalledUse};
 use ralph_loop_git::Repo;
 use ralph_loop_journal::layout::StateHome;
 use ralph_loop_safe_fs::SafeDir;
-use ralph_loop_sandbox::egress::{EgressPolicy, EgressRefusal, Endpoint, HostRule, defaults};
+use ralph_loop_sandbox::egress::{EgressKind, EgressPolicy, EgressRefusal, Endpoint, HostRule, defaults};
 use ralph_loop_sandbox::isolation::{self, AgentLogin, Covers, GitAccess, IsolationReport};
 use ralph_loop_sandbox::{GitIdentity, IsolationSpec, LocalIsolation};
 use ralph_loop_task::config::{AgentKind, Isolation, Settings};
@@ -128,7 +128,7 @@ fn allowed(text: &str) -> Result<AllowedHost, String> {
     };
     match server() {
         Some(server) => Ok(AllowedHost::Server(server)),
-        None => HostRule::parse(text).map(AllowedHost::Rule),
+        None => HostRule::parse(text).map(|rule| AllowedHost::Rule(rule.named_by_user())),
     }
 }
 
@@ -159,7 +159,14 @@ fn policy_of(needs: SandboxNeeds, workspace: &Path, refusals: &Refusals) -> Egre
     let mut policy = EgressPolicy::new(rules, needs.endpoints);
     let refusals = refusals.clone();
     policy.on_refusal = Some(Arc::new(move |refusal: &EgressRefusal| {
-        refusals.add(&refusal.host, refusal.port, &refusal.reason);
+        let EgressRefusal { kind, host, port, reason } = refusal;
+        match kind {
+            EgressKind::Refused => refusals.add(host, *port, reason),
+            EgressKind::Unresolved => refusals.note(&format!("no connection to {host}:{port}: {reason}")),
+            EgressKind::Private => {
+                refusals.note(&format!("{host}:{port} is reached, because you allowed it by name: {reason}"));
+            }
+        }
     }));
     policy
 }

@@ -189,6 +189,10 @@ impl Context {
                 (self.redactor.text(&host).into_owned(), self.redactor.text(&reason).into_owned());
             self.record(EventBody::EgressRefused(EgressRefused { host, port, reason, times }))?;
         }
+        for sentence in self.refusals.take_notes() {
+            let sentence = self.redactor.text(&sentence).into_owned();
+            self.notice(sentence)?;
+        }
         Ok(())
     }
 

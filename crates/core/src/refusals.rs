@@ -12,7 +12,7 @@ type PendingRefusals = BTreeMap<(String, u16), (String, u32)>;
 
 /// A list that the sandbox fills and the engine drains.
 #[derive(Debug, Clone, Default)]
-pub struct Refusals(Arc<Mutex<PendingRefusals>>);
+pub struct Refusals(Arc<Mutex<PendingRefusals>>, Arc<Mutex<Vec<String>>>);
 
 impl Refusals {
     pub fn add(&self, host: &str, port: u16, reason: &str) {
@@ -25,10 +25,22 @@ impl Refusals {
         }
     }
 
+    /// Adds a sentence about a connection that wasn't refused.
+    pub fn note(&self, sentence: &str) {
+        let mut waiting = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.len() < WAITING_MAX {
+            waiting.push(one_line(sentence, 300));
+        }
+    }
+
     /// Pending hosts and ports.
     pub fn hosts(&self) -> Vec<(String, u16)> {
         let waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.keys().cloned().collect()
+    }
+
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.1.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn take(&self) -> PendingRefusals {

@@ -10,6 +10,20 @@ pub(super) fn forbidden(address: IpAddr) -> Option<&'static str> {
     }
 }
 
+/// Whether an address is in a private network, where a company's own servers are. Clouds serve credentials at some.
+pub(super) fn is_private_network(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            let [a, b, c, _] = v4.octets();
+            v4.is_private() || (a == 100 && (64..=127).contains(&b) && (b, c) != (100, 100))
+        }
+        IpAddr::V6(v6) => {
+            let [first, second, ..] = v6.segments();
+            (0xfc00..=0xfdff).contains(&first) && (first, second) != (0xfd00, 0xec2)
+        }
+    }
+}
+
 fn forbidden_v4(v4: Ipv4Addr) -> Option<&'static str> {
     let [a, b, c, _] = v4.octets();
     match (a, b, c) {

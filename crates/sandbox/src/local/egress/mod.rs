@@ -14,7 +14,7 @@ mod pump;
 mod reach;
 mod serve;
 
-pub use policy::{Dialer, EgressPolicy, EgressRefusal, Endpoint, HostRule, OnRefusal, Resolver};
+pub use policy::{Dialer, EgressKind, EgressPolicy, EgressRefusal, Endpoint, HostRule, OnRefusal, Resolver};
 pub use reach::PublishedPort;
 
 pub(crate) use bridge::forward_main;

@@ -11,6 +11,8 @@ pub struct HostRule {
     name: String,
     below: bool,
     port: Option<u16>,
+    /// Whether it may lead to a private address.
+    private: bool,
 }
 
 impl HostRule {
@@ -32,7 +34,13 @@ impl HostRule {
         if !is_name(&name) {
             return wrong("use a name as `example.org`; addresses and whole top-level domains are not taken");
         }
-        Ok(Self { name, below, port })
+        Ok(Self { name, below, port, private: false })
+    }
+
+    /// The user named this host, so it may be in the private network. Names below a domain stay public: others may
+    /// choose where they lead.
+    pub fn named_by_user(self) -> Self {
+        Self { private: !self.below, ..self }
     }
 
     fn covers(&self, host: &str, port: u16) -> bool {
@@ -98,9 +106,22 @@ pub type Dialer = Arc<dyn Fn(SocketAddr) -> io::Result<TcpStream> + Send + Sync>
 /// Called with each refused connection.
 pub type OnRefusal = Arc<dyn Fn(&EgressRefusal) + Send + Sync>;
 
-/// A refused connection.
+/// What the user hears of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EgressKind {
+    /// The policy forbids it.
+    Refused,
+    /// The name has no address here.
+    Unresolved,
+    /// It is allowed, and leads into the private network.
+    Private,
+}
+
+/// A connection that was refused, failed, or needs a warning.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EgressRefusal {
+    /// What happened.
+    pub kind: EgressKind,
     /// The host that the command requested.
     pub host: String,
     /// The port.
@@ -147,7 +168,7 @@ impl EgressPolicy {
 
     /// The addresses to dial for `host` and `port`: checked here and dialed unchanged, so that a second lookup can't
     /// lead elsewhere.
-    pub(super) fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
+    pub(super) fn addresses(&self, host: &str, port: u16) -> Result<Reachable, Unreachable> {
         let host = tidy(bare(host));
         if let Some(endpoint) = self.endpoints.iter().find(|e| tidy(bare(&e.host)) == host && e.port == port)
         {
@@ -159,39 +180,75 @@ impl EgressPolicy {
             return self.endpoint(&local);
         }
         if host.parse::<IpAddr>().is_ok() {
-            return Err("addresses are not allowed, only names".to_owned());
+            return Err(Unreachable::refused("addresses are not allowed, only names"));
         }
-        if !self.allow.iter().any(|rule| rule.covers(&host, port)) {
+        let rules = || self.allow.iter().filter(|rule| rule.covers(&host, port));
+        if rules().next().is_none() {
             let known = self.allow.iter().any(|rule| rule.covers(&host, 443));
-            return Err(
-                if known { "the port is not allowed" } else { "the host is not on the list" }.to_owned()
-            );
+            let why = if known { "the port is not allowed" } else { "the host is not on the list" };
+            return Err(Unreachable::refused(why));
         }
-        let found =
-            (self.resolver)(&host, port).map_err(|error| format!("its name cannot be resolved: {error}"))?;
-        let mut why = "its name has no address".to_owned();
-        let mut good = Vec::new();
-        for address in found {
+        let may_be_private = rules().any(|rule| rule.private);
+        let mut why = None;
+        let mut good = Reachable::default();
+        for address in self.resolved(&host, port)? {
             match super::address::forbidden(address) {
-                None => good.push(SocketAddr::new(address, port)),
-                Some(reason) => why = format!("its name leads to {address}: {reason}"),
+                None => good.addresses.push(SocketAddr::new(address, port)),
+                Some(reason) if may_be_private && super::address::is_private_network(address) => {
+                    good.addresses.push(SocketAddr::new(address, port));
+                    good.warning = Some(format!("its name leads to {address}: {reason}"));
+                }
+                Some(reason) => why = Some(format!("its name leads to {address}: {reason}")),
             }
         }
-        if good.is_empty() { Err(why) } else { Ok(good) }
+        match why {
+            _ if !good.addresses.is_empty() => Ok(good),
+            Some(why) => Err(Unreachable::refused(&why)),
+            None => Err(Unreachable { kind: EgressKind::Unresolved, why: "its name has no address".into() }),
+        }
     }
 
-    fn endpoint(&self, endpoint: &Endpoint) -> Result<Vec<SocketAddr>, String> {
+    fn resolved(&self, host: &str, port: u16) -> Result<Vec<IpAddr>, Unreachable> {
+        (self.resolver)(host, port).map_err(|error| Unreachable {
+            kind: EgressKind::Unresolved,
+            why: format!("its name cannot be resolved: {error}"),
+        })
+    }
+
+    fn endpoint(&self, endpoint: &Endpoint) -> Result<Reachable, Unreachable> {
         let found = match bare(&endpoint.host).parse() {
             Ok(address) => vec![address],
             Err(_) if endpoint.host == "localhost" => vec![IpAddr::from([127, 0, 0, 1])],
-            Err(_) => (self.resolver)(&endpoint.host, endpoint.port)
-                .map_err(|error| format!("its name cannot be resolved: {error}"))?,
+            Err(_) => self.resolved(&endpoint.host, endpoint.port)?,
         };
         // No user's model server is at a cloud's metadata address.
         let metadata = |address: &IpAddr| matches!(address, IpAddr::V4(v4) if v4.is_link_local());
         let found: Vec<SocketAddr> =
             found.into_iter().filter(|a| !metadata(a)).map(|a| SocketAddr::new(a, endpoint.port)).collect();
-        if found.is_empty() { Err("its name leads to a metadata address".to_owned()) } else { Ok(found) }
+        match found.is_empty() {
+            true => Err(Unreachable::refused("its name leads to a metadata address")),
+            false => Ok(Reachable { addresses: found, warning: None }),
+        }
+    }
+}
+
+/// The addresses to dial, and what the user should know about them.
+#[derive(Debug, Default)]
+pub(super) struct Reachable {
+    pub(super) addresses: Vec<SocketAddr>,
+    pub(super) warning: Option<String>,
+}
+
+/// Why a host can't be reached.
+#[derive(Debug)]
+pub(super) struct Unreachable {
+    pub(super) kind: EgressKind,
+    pub(super) why: String,
+}
+
+impl Unreachable {
+    fn refused(why: &str) -> Self {
+        Self { kind: EgressKind::Refused, why: why.to_owned() }
     }
 }
 
@@ -223,10 +280,37 @@ mod tests {
     fn name_with_private_addresses_is_refused_or_limited_to_public_ones() {
         for inside in ["127.0.0.1", "10.0.0.1 192.168.0.1", "169.254.169.254", "::ffff:10.0.0.1"] {
             let error = policy(&["example.org"], inside).addresses("example.org", 443).unwrap_err();
-            assert!(error.contains("leads to"), "{error}");
+            assert!(error.why.contains("leads to") && error.kind == EgressKind::Refused, "{error:?}");
         }
         let mixed = policy(&["example.org"], "10.0.0.1 93.184.216.34").addresses("example.org", 443).unwrap();
-        assert_eq!(mixed, ["93.184.216.34:443".parse().unwrap()]);
+        assert_eq!(mixed.addresses, ["93.184.216.34:443".parse().unwrap()]);
+    }
+
+    #[test]
+    fn private_address_of_a_name_that_the_user_gave_is_reached_with_a_warning() {
+        let named = |rule: &str, to| {
+            let mut policy = policy(&[], to);
+            policy.allow.push(HostRule::parse(rule).unwrap().named_by_user());
+            policy.addresses("npm.corp.example", 443)
+        };
+        for private in ["10.1.2.3", "192.168.0.9", "fd12::1", "100.64.0.7"] {
+            let reached = named("npm.corp.example", private).unwrap();
+            assert!(reached.warning.unwrap().contains(private));
+            assert!(named("*.corp.example", private).is_err(), "names below a domain stay public");
+        }
+        for never in ["127.0.0.1", "169.254.169.254", "100.100.100.200", "fd00:ec2::254", "0.0.0.0"] {
+            assert!(named("npm.corp.example", never).is_err(), "{never}");
+        }
+    }
+
+    #[test]
+    fn name_without_an_address_is_not_called_refused() {
+        let mut policy = policy(&["example.org"], "93.184.216.34");
+        policy.resolver = Arc::new(|_, _| Err(io::Error::other("no such name")));
+        let error = policy.addresses("example.org", 443).unwrap_err();
+        assert_eq!(error.kind, EgressKind::Unresolved);
+        assert_eq!(error.why, "its name cannot be resolved: no such name");
+        assert_eq!(policy.addresses("other.example", 443).unwrap_err().kind, EgressKind::Refused);
     }
 
     #[test]

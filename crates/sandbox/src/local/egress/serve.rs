@@ -1,7 +1,7 @@
 //! The proxy's work for each client, in its own thread.
 
 use super::head::{self, ProxyRequest};
-use super::policy::{EgressPolicy, EgressRefusal, Endpoint};
+use super::policy::{EgressKind, EgressPolicy, EgressRefusal, Endpoint, Unreachable};
 use super::pump::{self, Connection};
 use super::reach::Bridges;
 use std::collections::BTreeSet;
@@ -76,10 +76,10 @@ impl Server {
         }
     }
 
-    fn refuse(&self, host: &str, port: u16, reason: &str) {
+    fn report(&self, kind: EgressKind, host: &str, port: u16, reason: &str) {
         let Some(tell) = &self.policy.on_refusal else { return };
         let host: String = host.chars().filter(|c| !c.is_control()).take(253).collect();
-        let refusal = EgressRefusal { host, port, reason: reason.to_owned() };
+        let refusal = EgressRefusal { kind, host, port, reason: reason.to_owned() };
         let Ok(mut told) = self.told.lock() else { return };
         if told.len() < TOLD && told.insert(refusal.clone()) {
             drop(told);
@@ -95,12 +95,15 @@ impl Server {
     }
 
     fn connect(&self, host: &str, port: u16) -> Result<TcpStream, (u16, String)> {
-        let addresses = self.policy.addresses(host, port).map_err(|reason| {
-            self.refuse(host, port, &reason);
-            (403, reason)
+        let found = self.policy.addresses(host, port).map_err(|Unreachable { kind, why }| {
+            self.report(kind, host, port, &why);
+            (if kind == EgressKind::Unresolved { 502 } else { 403 }, why)
         })?;
+        if let Some(warning) = &found.warning {
+            self.report(EgressKind::Private, host, port, warning);
+        }
         let mut last = (502, "no address answered".to_owned());
-        for address in addresses {
+        for address in found.addresses {
             match (self.policy.dialer)(address) {
                 Ok(server) => {
                     server.set_nodelay(true).ok();
