@@ -9,10 +9,11 @@ use ralph_loop_core::{LiveStatus, Observer};
 use ralph_loop_domain::ports::Stream;
 use ralph_loop_domain::state::{RunState, Stage};
 use ralph_loop_journal::live::LiveBody;
-use ralph_loop_protocol::describe::{Tone, describe_in, details};
+use ralph_loop_protocol::describe::{Tone, describe_in, details_unless};
 use ralph_loop_protocol::event::{Event, EventBody};
 use ralph_loop_protocol::sanitize;
 use ralph_loop_protocol::text::clock;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Shows a run on stderr.
@@ -26,6 +27,8 @@ pub struct Terminal {
     wait_gap: Duration,
     /// Protected paths reported last, and their iteration.
     protected: Option<(u32, String)>,
+    /// The lines of each check's last failure.
+    failures: BTreeMap<String, Vec<String>>,
 }
 
 /// Interval of wait messages without a live line, growing with the wait.
@@ -40,7 +43,17 @@ impl Terminal {
     pub fn new(out: Out, boundaries: Boundaries) -> Self {
         let session = SessionLines::default();
         let (next_wait_line, wait_gap) = (Duration::ZERO, WAIT_LINE.0);
-        Self { out, boundaries, frame: 0, drawn: false, session, next_wait_line, wait_gap, protected: None }
+        Self {
+            out,
+            boundaries,
+            frame: 0,
+            drawn: false,
+            session,
+            next_wait_line,
+            wait_gap,
+            protected: None,
+            failures: BTreeMap::new(),
+        }
     }
 
     /// Without a terminal, session details are shown only when attached or verbose.
@@ -103,12 +116,25 @@ impl Terminal {
     }
 
     /// Output of a failing check.
-    fn say_details(&self, event: &Event) {
+    fn say_details(&mut self, event: &Event) {
         let room = columns().saturating_sub(SESSION).max(20);
-        for line in details(event) {
+        let failures = &mut self.failures;
+        let lines = details_unless(event, &mut |check, lines| {
+            let known = lines.iter().map(|line| without_thread(line)).collect::<Vec<_>>();
+            failures.insert(check.to_owned(), known.clone()).is_some_and(|before| before == known)
+        });
+        for line in lines {
             let line = if self.out.live { fit(&sanitize::line(&line), room) } else { line };
             self.out.say(format!("{:SESSION$}{}", "", self.out.err(Tone::Muted, &line)));
         }
+    }
+}
+
+/// A panic's line without its thread's number, which differs in each run.
+fn without_thread(line: &str) -> String {
+    match (line.find("' ("), line.find(") panicked at")) {
+        (Some(from), Some(to)) if from < to => format!("{}{}", &line[..=from], &line[to + 1..]),
+        _ => line.to_owned(),
     }
 }
 

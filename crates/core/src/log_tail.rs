@@ -1,5 +1,6 @@
 //! The end of a log, for prompts, rules and readers.
 
+use ralph_loop_proof::report::assertion::first_assertion;
 use ralph_loop_protocol::sanitize;
 use ralph_loop_protocol::text::{head, tail};
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -22,6 +23,15 @@ pub(crate) fn read_tail(path: &Path, max: u64) -> String {
     }
     let text = String::from_utf8_lossy(&bytes);
     tail(&text, max as usize).to_owned()
+}
+
+/// The lines of a failed check's output that say why: its first assertion, else its end.
+pub(crate) fn useful_lines(output: &str) -> Vec<String> {
+    let found = first_assertion(output);
+    if found.is_empty() {
+        return last_lines(output);
+    }
+    found.iter().map(|line| head(&sanitize::line(line), LINE_MAX).to_owned()).collect()
 }
 
 /// The last meaningful lines of an output, bounded and sanitized.

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::log_tail::{last_lines, read_tail};
+use crate::log_tail::{read_tail, useful_lines};
 use crate::observers::LiveStatus;
 use crate::step::measure::{self, Measured};
 use ralph_loop_domain::ports::{
@@ -11,13 +11,14 @@ use ralph_loop_domain::ports::{
 };
 use ralph_loop_journal::artifacts::{FinishedLog, OutputLog};
 use ralph_loop_journal::live::LiveStream;
+use ralph_loop_proof::report::environment::refused_port;
 use ralph_loop_proof::report::failing::failing_tests;
 use ralph_loop_proof::report::scanner::TestScanner;
 use ralph_loop_protocol::budget::BudgetKind;
 use ralph_loop_protocol::event::{CheckResult, EventBody};
 use ralph_loop_protocol::id::TreeId;
 use ralph_loop_protocol::text::{count, duration, tail, tail_lines};
-use ralph_loop_task::config::{Expect, VerifierConfig};
+use ralph_loop_task::config::{Expect, Isolation, VerifierConfig};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -197,6 +198,13 @@ pub(crate) fn run_check(
         ctx.notice(format!("{}: {survivors} processes that it had left running were ended", verifier.name))?;
     }
     let passed = why.is_none();
+    let refused = refused_port(&run.excerpt).filter(|_| !passed && has_own_network(ctx));
+    let why = why.map(|why| match refused {
+        Some(port) => format!(
+            "{why}; localhost:{port} refused the connection: the sandbox reaches a server on this machine with `--allow-host localhost:{port}`"
+        ),
+        None => why,
+    });
     let result = CheckResult {
         name: verifier.name.clone(),
         tree: tree.clone(),
@@ -208,9 +216,16 @@ pub(crate) fn run_check(
         log: ctx.run.relative(log_path),
         log_digest: run.log.digest,
         failing: if passed { Vec::new() } else { failing_tests(&read_tail(log_path, NAMES_MAX)) },
-        last_lines: if passed { Vec::new() } else { last_lines(&run.excerpt) },
+        last_lines: if passed { Vec::new() } else { useful_lines(&run.excerpt) },
     };
     Ok(Checked::Result(Box::new(result), run.excerpt, run.trace))
+}
+
+/// Whether commands run in a local sandbox, from which this machine's servers are out of reach.
+fn has_own_network(ctx: &Context) -> bool {
+    let settings = &ctx.state.spec.settings;
+    !settings.sandbox.provider().is_elsewhere()
+        && matches!(settings.isolation, Isolation::Bwrap | Isolation::Landlock)
 }
 
 /// Runs a check without a command: on a file, or in the calling program. `None` if it needs a command.

@@ -79,6 +79,29 @@ fn of_line(line: &str, exit_code: Option<i32>, is_work: &dyn Fn(&str) -> bool) -
     (!own).then(|| missing_program(name))
 }
 
+/// The port of this machine whose connection an output reports as refused. In a sandbox with its own network, servers
+/// of the machine don't answer.
+pub fn refused_port(output: &str) -> Option<u16> {
+    output.lines().rev().take(LINES_MAX).find_map(|line| {
+        let folded = line.to_ascii_lowercase();
+        let signs = ["refused", "(111)", "errno 111", "couldn't connect to server"];
+        if !signs.iter().any(|sign| folded.contains(sign)) {
+            return None;
+        }
+        let names = ["localhost", "127.0.0.1", "::1", "0.0.0.0"];
+        names.iter().flat_map(|name| folded.match_indices(name)).find_map(|(at, name)| {
+            let rest = &folded[at + name.len()..];
+            let between = |c: char| c.is_ascii_punctuation() || c == ' ' || "port".contains(c);
+            let rest = rest.trim_start_matches(between);
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            let is_address = rest[digits..]
+                .strip_prefix('.')
+                .is_some_and(|more| more.starts_with(|c: char| c.is_ascii_digit()));
+            rest[..digits].parse().ok().filter(|port| *port > 0 && !is_address)
+        })
+    })
+}
+
 const QUOTES: [char; 5] = ['\'', '"', '`', '‘', '’'];
 
 /// The program that a shell, `env`, `make` or the engine couldn't find.
@@ -189,6 +212,37 @@ mod tests {
         ] {
             let found = what(code, output).unwrap_or_default();
             assert!(found.contains(want), "{output}: {found}");
+        }
+    }
+
+    #[test]
+    fn refused_connections_of_common_clients_name_their_port() {
+        for (line, port) in [
+            ("Error: connect ECONNREFUSED 127.0.0.1:5432", 5432),
+            ("Error: connect ECONNREFUSED ::1:6379", 6379),
+            ("dial tcp [::1]:3306: connect: connection refused", 3306),
+            ("connection to server at \"localhost\" (127.0.0.1), port 5433 failed: Connection refused", 5433),
+            (
+                "redis.exceptions.ConnectionError: Error 111 connecting to localhost:6380. Connection refused.",
+                6380,
+            ),
+            ("HTTPConnectionPool(host='localhost', port=8000): Connection refused", 8000),
+            ("org.postgresql.util.PSQLException: Connection to localhost:5434 refused.", 5434),
+            (
+                "curl: (7) Failed to connect to localhost port 8080 after 0 ms: Couldn't connect to server",
+                8080,
+            ),
+            ("Can't connect to MySQL server on '127.0.0.1:3307' (111)", 3307),
+        ] {
+            assert_eq!(refused_port(line), Some(port), "{line}");
+        }
+        for line in [
+            "ConnectionRefusedError: [Errno 111] Connection refused",
+            "listening on localhost:3000",
+            "dial tcp 93.184.216.34:443: connect: connection refused",
+            "AssertionError: the visitor was refused entry",
+        ] {
+            assert_eq!(refused_port(line), None, "{line}");
         }
     }
 

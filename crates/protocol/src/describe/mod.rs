@@ -122,7 +122,12 @@ pub fn describe_in(event: &Event, zone: Option<&TimeZone>) -> Option<(Tone, Stri
 
 /// The lines below an event's sentence: output of failed checks. Only a few; the logs have all.
 pub fn details(event: &Event) -> Vec<String> {
-    let of = |results: &[&CheckResult]| {
+    details_unless(event, &mut |_, _| false)
+}
+
+/// The same, with one line for each check whose lines `was_shown` knows already.
+pub fn details_unless(event: &Event, was_shown: &mut dyn FnMut(&str, &[String]) -> bool) -> Vec<String> {
+    let mut of = |results: &[&CheckResult]| {
         let several = results.len() > 1;
         let mut lines = Vec::new();
         for result in results {
@@ -130,7 +135,10 @@ pub fn details(event: &Event) -> Vec<String> {
             if several && !evidence.is_empty() {
                 lines.push(format!("{}:", result.name));
             }
-            lines.extend(evidence);
+            match !evidence.is_empty() && was_shown(&result.name, &evidence) {
+                true => lines.push("same failure".to_owned()),
+                false => lines.extend(evidence),
+            }
         }
         lines
     };
