@@ -255,6 +255,7 @@ fn next_session(state: &RunState) -> Step {
             agent: name,
             skipped,
         },
+        AgentChoice::AllCooling { .. } if none_ever_answered(state) => no_agent(state),
         AgentChoice::AllCooling { name, until } => {
             // Includes the current wait, which is cut at the limit.
             let now = state.wait.as_ref().map_or(0, |wait| state.now.duration_since(wait.since).as_millis());
@@ -272,12 +273,30 @@ fn next_session(state: &RunState) -> Step {
                 until: Some(until),
             }
         }
-        AgentChoice::Missing => {
-            let why: Vec<String> =
-                state.agents.dropped.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
-            finish(EndReason::Error, format!("No agent can work. {}", why.join("; ")))
-        }
+        AgentChoice::Missing => no_agent(state),
     }
+}
+
+/// Whether every agent was tried in vain, and none has answered in the whole run: an outage that begins before the
+/// first answer is rather a wrong address, proxy or login.
+fn none_ever_answered(state: &RunState) -> bool {
+    let agents = &state.agents;
+    let mut all = state.spec.settings.agents.iter();
+    !agents.answered
+        && all.all(|agent| {
+            agents.dropped.contains_key(&agent.name) || agents.unreached.contains_key(&agent.name)
+        })
+}
+
+/// Ends the run with each agent's reason.
+fn no_agent(state: &RunState) -> Step {
+    let dropped = state.agents.dropped.iter().map(|(name, reason)| format!("{name}: {reason}"));
+    let unreached = state.agents.unreached.iter().map(|(name, reason)| {
+        let reason = text::one_line(reason, 160);
+        format!("{name}: its provider can't be reached ({reason}); check the network and the proxy, then `ralph probe {name}`")
+    });
+    let why: Vec<String> = dropped.chain(unreached).collect();
+    finish(EndReason::Error, format!("No agent can work. {}", why.join("; ")))
 }
 
 /// Whether the session that just ended doesn't count as an iteration.
@@ -314,11 +333,12 @@ pub fn consequences(state: &RunState, now: Timestamp) -> Vec<EventBody> {
     let mut events = Vec::new();
     match &session.end {
         SessionEnd::RateLimited { reset_at, reason } => {
-            let until = match reset_at {
-                Some(reset) => (*reset).max(now) + RESET_MARGIN,
-                None => now + signed(unnamed_wait(state, &agent)),
+            let (until, source) = match reset_at {
+                Some(reset) => ((*reset).max(now) + RESET_MARGIN, "the provider's time"),
+                None => (now + signed(unnamed_wait(state, &agent)), "the provider names no time"),
             };
-            events.push(EventBody::CooldownSet { agent, until, reason: text::one_line(reason, 200) });
+            let reason = format!("{} ({source})", text::one_line(reason, 200));
+            events.push(EventBody::CooldownSet { agent, until, reason });
         }
         SessionEnd::Overloaded { reason } | SessionEnd::Unreachable { reason } => {
             let seconds = 15u64 << state.iterations.overloads.saturating_sub(1).min(6);

@@ -102,13 +102,10 @@ impl ClaudeEvents {
             // The process is already being ended for an earlier notice.
             return;
         }
-        let delay = text::duration(std::time::Duration::from_millis(retry.delay_ms()));
-        notes.activity(&format!(
-            "waiting {delay} for the provider ({}, try {} of {})",
-            retry.words(),
-            retry.attempt,
-            retry.max_retries
-        ));
+        if !retry.is_auth() {
+            let delay = text::duration(std::time::Duration::from_millis(retry.delay_ms()));
+            notes.activity(&format!("waiting {delay} for the provider ({})", retry.reason()));
+        }
         if retry.is_hopeless() {
             *notes.hopeless = true;
         }
@@ -232,11 +229,16 @@ impl Retry {
         }
     }
     fn reason(&self) -> String {
+        if self.is_auth() {
+            return format!("the provider refuses the login ({})", self.words());
+        }
         text::one_line(&format!("{}, try {} of {}", self.words(), self.attempt, self.max_retries), REASON_MAX)
     }
-    /// Only a long wait shows when the limit ends; a short one is the CLI's own backoff.
+    /// A long wait shows when the limit ends, and so does one of whole seconds: a `Retry-After`. The CLI's own backoff
+    /// is shorter and has a random part.
     fn reset_at(&self, close: &ProcessClose<'_>) -> Option<jiff::Timestamp> {
-        let seconds = (self.delay_ms() > HOPELESS_DELAY_MS).then(|| self.delay_ms() / 1000)?;
+        let whole = self.delay_ms() > 0 && self.retry_delay_ms % 1000.0 == 0.0;
+        let seconds = (whole || self.delay_ms() > HOPELESS_DELAY_MS).then(|| self.delay_ms() / 1000)?;
         limits::reset_time(&format!("retry in {seconds}s"), close.now)
     }
 }

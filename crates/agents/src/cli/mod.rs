@@ -183,6 +183,11 @@ impl CliAgent {
             report.session.usage = self.ledger.since(&session, report.session.usage);
         }
         let mut report = report.session;
+        if let (SessionEnd::Auth { reason }, Some(fix)) =
+            (&mut report.end, known.and_then(presets::login_hint))
+        {
+            reason.push_str(&format!("; {fix}"));
+        }
         if report.usage.model.is_none() {
             report.usage.model = command::model(request).map(str::to_owned);
         }

@@ -111,7 +111,12 @@ mod tests {
     fn an_unknown_profile_is_named_with_the_likely_one() {
         let config = AgentConfig::model("a", AgentKind::Actions, "stronk");
         let end = choose(&models(), &config, None).unwrap_err();
-        assert_eq!(end.reason(), Some("model profile `stronk` doesn't exist: did you mean `strong`? profiles: default-cheap, spare, strong; or a model as `PROVIDER/MODEL`"));
+        assert_eq!(
+            end.reason(),
+            Some(
+                "model profile `stronk` doesn't exist: did you mean `strong`? profiles: default-cheap, spare, strong; or a model as `PROVIDER/MODEL`"
+            )
+        );
         let end = choose(&Models::default(), &config, None).unwrap_err();
         assert!(end.reason().unwrap().contains("no profile is configured"), "{end:?}");
     }

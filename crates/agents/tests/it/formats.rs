@@ -217,6 +217,11 @@ fn a_long_limit_is_not_waited_for() {
     assert_eq!(cut(retry(1, 1000, 429)).0.end.word(), "rate limited");
     assert_eq!(cut(retry(9, 1000, 529)).0.end.word(), "provider overloaded");
     assert_eq!(cut(retry(1, 1000, 429)).0.exit_code, Some(0));
+    // Whole seconds are the provider's `Retry-After`; the CLI's own backoff has a random part.
+    let SessionEnd::RateLimited { reset_at, .. } = cut(retry(3, 20_000, 429)).0.end else { panic!() };
+    assert_eq!(reset_at.unwrap().to_string(), "2026-11-15T03:00:22Z");
+    let SessionEnd::RateLimited { reset_at, .. } = cut(retry(3, 2137, 429)).0.end else { panic!() };
+    assert_eq!(reset_at, None);
     // An answer after the wait ends the trouble.
     let answer = "{\"type\":\"assistant\",\"message\":{\"id\":\"1\",\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]}}\n";
     assert_eq!(cut(retry(1, 1000, 429) + answer).0.end.word(), "ended without a result");
@@ -238,8 +243,11 @@ fn codex_does_not_wait_forever() {
 #[test]
 fn a_refused_login_is_not_tried_again() {
     let retry = "{\"type\":\"system\",\"subtype\":\"api_retry\",\"attempt\":1,\"max_retries\":10,\"retry_delay_ms\":500,\"error_status\":401,\"error\":\"authentication_failed\"}\n";
-    let (report, _) = cli(ClaudeStreamJson, &Canned::new(retry, "", ExecEnd::Exited(0)));
+    let (report, told) = cli(ClaudeStreamJson, &Canned::new(retry, "", ExecEnd::Exited(0)));
     assert_eq!((report.end.word(), report.exit_code), ("not logged in", None));
+    let reason = report.end.reason().unwrap();
+    assert!(reason.starts_with("the provider refuses the login (authentication failed 401)"), "{reason}");
+    assert!(told.activities.is_empty(), "one line is enough: {:?}", told.activities);
     let codex = "{\"type\":\"thread.started\"}\n{\"type\":\"error\",\"message\":\"Reconnecting... 1/5 (unexpected status 401 Unauthorized: x)\"}\n";
     let (report, _) = cli(CodexJson, &Canned::new(codex, "", ExecEnd::Exited(0)));
     assert_eq!((report.end.word(), report.exit_code), ("not logged in", None));

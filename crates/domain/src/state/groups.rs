@@ -129,6 +129,12 @@ pub struct AgentFacts {
     /// Failed sessions in a row, by agent.
     #[serde(default)]
     pub failing: BTreeMap<AgentName, u32>,
+    /// Whether any session of the run got an answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub answered: bool,
+    /// Agents whose last session of this driver couldn't reach its provider, with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unreached: BTreeMap<AgentName, String>,
 }
 
 /// Being stuck, and the recovery from it.

@@ -469,6 +469,51 @@ fn agents_take_turns_and_the_first_returns_when_its_rest_is_over() {
 }
 
 #[test]
+fn agents_that_never_answered_end_the_run_after_the_first_round() {
+    let unreachable = |run: &mut Run| {
+        run.started().ended(SessionEnd::Unreachable { reason: "connect ECONNREFUSED".into() }, false);
+        for event in consequences(&run.0, run.0.now) {
+            run.event(event);
+        }
+    };
+    let mut run = Run::prepared();
+    unreachable(&mut run);
+    assert!(matches!(decide(&run.0), Step::Work { .. }), "the other agent is tried");
+    run.started().ended(SessionEnd::Auth { reason: "log in with `b login`".into() }, false);
+    for event in consequences(&run.0, run.0.now) {
+        run.event(event);
+    }
+    let Step::Finish { reason: EndReason::Error, summary } = decide(&run.0) else {
+        panic!("{:?}", decide(&run.0))
+    };
+    assert!(summary.contains("b: log in with `b login`") && summary.contains("a: its provider"), "{summary}");
+    assert!(summary.contains("`ralph probe a`"), "{summary}");
+
+    // An outage after an answer is waited out.
+    let mut run = Run::prepared();
+    run.started().ended(SessionEnd::Completed, false).checkpointed("t1");
+    run.checked("tests", false);
+    run.judged();
+    run.change(|facts| facts.spec.settings.agents.truncate(1));
+    unreachable(&mut run);
+    assert!(matches!(decide(&run.0), Step::Wait { .. }), "{:?}", decide(&run.0));
+}
+
+#[test]
+fn a_cooldown_says_who_named_its_time() {
+    let reason = |reset_at| {
+        let mut run = Run::prepared();
+        run.started().ended(SessionEnd::RateLimited { reset_at, reason: "429".into() }, false);
+        consequences(&run.0, run.0.now).into_iter().find_map(|event| match event {
+            EventBody::CooldownSet { reason, .. } => Some(reason),
+            _ => None,
+        })
+    };
+    assert_eq!(reason(Some(Timestamp::UNIX_EPOCH)).unwrap(), "429 (the provider's time)");
+    assert_eq!(reason(None).unwrap(), "429 (the provider names no time)");
+}
+
+#[test]
 fn a_refused_login_drops_the_agent_and_the_last_one_ends_the_run() {
     let mut run = Run::prepared();
     for _ in 0..2 {

@@ -25,16 +25,13 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
             let (head, checks) = (baseline.head.short(), checks.unwrap_or_default());
             (Tone::Muted, format!("snapshot taken on {branch} at {head} ({dirty}){checks}"))
         }
-        EventBody::IterationStarted { iteration, attempt, agent, model, skipped, .. } => {
+        EventBody::IterationStarted { iteration, attempt, agent, model, .. } => {
             let mut text = format!("iteration {iteration}: {agent} works");
             if let Some(model) = model {
                 text.push_str(&format!(" with {model}"));
             }
             if *attempt > 1 {
                 text.push_str(&format!(" (try {attempt})"));
-            }
-            if !skipped.is_empty() {
-                text.push_str(&format!("; skipped {}", skipped.join("; ")));
             }
             (Tone::Plain, text)
         }
@@ -45,6 +42,10 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
                 SessionEnd::Completed => format!("session ended after {time}"),
                 SessionEnd::Stopped { cause } => {
                     format!("session ended after {time}: {}", cause_words(*cause))
+                }
+                // The line that drops the agent has the reason and the fix.
+                end @ (SessionEnd::Auth { .. } | SessionEnd::Billing { .. }) => {
+                    format!("session ended after {time}: {}", end.word())
                 }
                 end => match end.reason() {
                     Some(reason) => {

@@ -101,7 +101,14 @@ impl RunFacts {
             SessionEnd::Interrupted => {}
             _ => self.iterations.overloads = 0,
         }
+        self.agents.answered |= !session.end.is_void();
         if let Some(agent) = self.iterations.current.as_ref().map(|c| c.agent.clone()) {
+            match &session.end {
+                SessionEnd::Unreachable { reason } => {
+                    self.agents.unreached.insert(agent.clone(), reason.clone());
+                }
+                _ => drop(self.agents.unreached.remove(&agent)),
+            }
             match &session.end {
                 SessionEnd::RateLimited { reset_at: None, .. } => {
                     *self.agents.limited.entry(agent).or_default() += 1;

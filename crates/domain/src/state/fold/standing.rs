@@ -25,6 +25,8 @@ impl RunFacts {
         self.epoch = lease.epoch.map_or(next, |epoch| epoch.max(next));
         self.wait = None;
         self.people.suspended_by = None;
+        // Another attempt, perhaps in another network.
+        self.agents.unreached.clear();
     }
 
     /// The actual workspace replaces the one requested in the spec.
