@@ -193,7 +193,10 @@ pub(crate) fn prepare(
     if let Some(issue) = &issue {
         adopt_issue(issue, &request, &loaded, &mut settings, &mut chosen);
     }
-    missing.extend(settle_handover(&env, &request, &mut settings, (&task, &origin, &loaded), report).err());
+    missing.extend(
+        settle_handover(&env, &request, &mut settings, (&task, chosen.asks_pr), (&origin, &loaded), report)
+            .err(),
+    );
     if let Some(error) = AppError::all(missing) {
         return Err(error);
     }
@@ -300,11 +303,12 @@ fn settle_handover(
     env: &Environment,
     request: &RunRequest,
     settings: &mut Settings,
-    (task, origin, loaded): (&Task, &Repo, &LoadedSettings),
+    (task, asks_pr): (&Task, bool),
+    (origin, loaded): (&Repo, &LoadedSettings),
     report: &dyn Reporter,
 ) -> Result<(), AppError> {
     let by_issue = matches!(request.task, TaskInput::Issue(_));
-    let wanted = request.publish.is_some() || by_issue || loaded.file.publish.is_some();
+    let wanted = request.publish.is_some() || by_issue || asks_pr || loaded.file.publish.is_some();
     let url = match &request.place {
         PlaceRequest::Clone { from, .. } if handover::is_elsewhere(from) => Some(from.clone()),
         _ => handover::remote_url(origin, &settings.handover.remote),

@@ -10,7 +10,7 @@ use crate::task_source;
 use ralph_loop_journal::layout::RalphDir;
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_task::config::ConfigFile;
-use ralph_loop_task::dialect::{self, Dialect, ModelChoice, TaskFile, TaskTexts, adopt};
+use ralph_loop_task::dialect::{self, Dialect, ModelChoice, PrChoice, TaskFile, TaskTexts, adopt};
 use ralph_loop_task::lint::{self, Diagnostic};
 use ralph_loop_task::spec::Task;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,8 @@ pub struct ChosenTask {
     pub repo_url: Option<String>,
     /// The positions of its checks.
     pub checks: WrittenChecks,
+    /// Whether its file asks for a pull request, beyond what its format does by default.
+    pub asks_pr: bool,
 }
 
 impl ChosenTask {
@@ -156,6 +158,7 @@ pub fn plain(task: Task) -> ChosenTask {
         model: ModelChoice::default(),
         repo_url: None,
         checks: WrittenChecks::default(),
+        asks_pr: false,
     }
 }
 
@@ -207,6 +210,10 @@ fn chosen(file: TaskFile, text: &str) -> ChosenTask {
     let (branch, base) = (file.git.branch.clone(), file.git.base_branch.clone());
     let (model, repo_url) = (file.model.clone(), file.git.repo_url.clone());
     let checks = WrittenChecks::of(&file);
+    let asks_pr = match file.dialect {
+        Dialect::RalphJson => file.git.create_pr == Some(true),
+        _ => file.pr != PrChoice::default(),
+    };
     let (task, settings) = adopt::adopt(file, text);
-    ChosenTask { task, settings, branch, base, model, repo_url, checks }
+    ChosenTask { task, settings, branch, base, model, repo_url, checks, asks_pr }
 }

@@ -13,7 +13,7 @@ use crate::output::{Out, Sign};
 use crate::table::{columns, wrap};
 use ralph_loop_app::lint::checks::join;
 use ralph_loop_app::scratch::Scratch;
-use ralph_loop_app::{App, Assumptions, Overrides, find};
+use ralph_loop_app::{App, Assumptions, ErrorKind, Overrides, RunRequest, SilentReporter, TaskInput, find};
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::text::count;
 use serde::Serialize;
@@ -109,6 +109,7 @@ fn all_checks(app: &App, folder: &Path, plan: Option<&Path>) -> Vec<DoctorCheck>
     let mut checks = machine::checks(env, folder, scratch.as_ref().err());
     let (config_checks, file) = configuration::files(env, &top);
     let (task_checks, task) = task::checks(env, folder, &top, plan);
+    let task_found = task.is_some();
     let task = task.unwrap_or_default();
     checks.extend(repo::checks(env, folder, task.repo_url.as_deref()));
     let wanted = file.publish.is_some();
@@ -125,7 +126,27 @@ fn all_checks(app: &App, folder: &Path, plan: Option<&Path>) -> Vec<DoctorCheck>
     checks.extend(configuration::checks(env, &top, file, &assumptions));
     checks.extend(task_checks);
     checks.extend(configuration::trust(app, folder));
+    if checks.iter().all(|check| check.status != Status::Missing) {
+        checks.extend(refused(app, folder, task_found));
+    }
     checks
+}
+
+/// Why `ralph run` would refuse, if no check here says it.
+fn refused(app: &App, folder: &Path, task_found: bool) -> Option<DoctorCheck> {
+    let task = if task_found { TaskInput::Found } else { TaskInput::Text("Check the setup.\n".into()) };
+    let request = RunRequest { task, ..RunRequest::in_folder(folder) };
+    let error = app.prepare(&request, &SilentReporter).err()?;
+    // Permissions and the command that checks the result have their own checks.
+    if matches!(error.kind, ErrorKind::NeedsPerson | ErrorKind::NothingChecks | ErrorKind::Stopped) {
+        return None;
+    }
+    let check = DoctorCheck::missing(Area::Configuration, "run", &error.message);
+    let check = match &error.cause {
+        Some(cause) => check.why(cause),
+        None => check,
+    };
+    Some(check.fix(error.next()))
 }
 
 fn print(checks: &[DoctorCheck], missing: usize, out: &Out) {
