@@ -14,7 +14,7 @@ use ralph_loop_git::checkout;
 use ralph_loop_journal::layout::{RalphDir, RunDir, StateHome};
 use ralph_loop_journal::registry::{self, Registration};
 use ralph_loop_protocol::id::RunId;
-use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
+use ralph_loop_task::spec::WorkspaceKind;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -43,8 +43,8 @@ pub struct LeftBehind {
     /// The copy of its worktree or clone that a sandboxed agent used.
     pub copy: Option<PathBuf>,
     pub workspace_bytes: u64,
-    /// The run's branch, if another branch contains its commits.
-    pub branch: Option<String>,
+    /// The run's branch, if its work is elsewhere.
+    pub branch: Option<SpareBranch>,
     pub log_bytes: u64,
     /// Refs that `ralph` made in the user's repo.
     pub refs: Vec<String>,
@@ -56,6 +56,15 @@ pub struct LeftBehind {
     entry: Registration,
     #[serde(skip)]
     kind: WorkspaceKind,
+}
+
+/// A branch to delete, as long as it is still at this commit.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct SpareBranch {
+    pub name: String,
+    #[serde(skip)]
+    tip: String,
 }
 
 impl LeftBehind {
@@ -179,7 +188,7 @@ fn judge(
     let (tree, copy) = (there(spec.home()), there(&spec.workspace));
     let copy = copy.filter(|copy| tree.as_ref() != Some(copy));
     let (workspace, copy) = if tree.is_none() { (copy, None) } else { (tree, copy) };
-    let branch = origin.as_ref().and_then(|repo| spare_branch(repo, spec));
+    let branch = origin.as_ref().and_then(|repo| spare_branch(repo, &reading));
     let refs = origin.as_ref().map(|repo| run_refs(repo, &entry.run_id)).unwrap_or_default();
     let log_bytes = raw_logs(entry).iter().map(|path| size(path)).sum();
     let machines = machines(&reading);
@@ -340,14 +349,32 @@ fn remove_refs(repo: &Repo, left: &LeftBehind) -> Result<(), ralph_loop_git::Git
     repo.git().call(["update-ref", "--stdin"]).stdin(lines).run().map(|_| ())
 }
 
-/// The branch named after a run, if another branch contains all its commits. If not, `ralph diff` and `ralph
-/// apply` still need it.
-fn spare_branch(repo: &Repo, spec: &RunSpec) -> Option<String> {
-    let own = format!("ralph/{}", spec.run_id);
-    if spec.branch.as_ref() != Some(&own) || repo.branch.as_ref() == Some(&own) {
+/// The branch named after a run, if its work is elsewhere: another branch contains all its commits, the branch that
+/// is checked out contains its changes, or `ralph apply` committed them. If not, `ralph diff` and `ralph apply`
+/// still need it.
+fn spare_branch(repo: &Repo, reading: &RunReading) -> Option<SpareBranch> {
+    let spec = &reading.state.spec;
+    let name = format!("ralph/{}", spec.run_id);
+    if spec.branch.as_ref() != Some(&name) || repo.branch.as_ref() == Some(&name) {
         return None;
     }
-    is_held_elsewhere(repo, &own).then_some(own)
+    let found = repo.git().call(["rev-parse", "--verify", "--quiet", &format!("refs/heads/{name}")]);
+    let found = found.accept(&[1, 128]).run().ok().filter(|found| found.code == 0)?;
+    let branch = SpareBranch { name, tip: found.text() };
+    // Commits of the user's own on it were never applied.
+    let is_own = reading.state.work.commit.as_ref().is_some_and(|work| work.as_str() == branch.tip);
+    let taken = is_own && seen::is_taken(&reading.entry);
+    (taken || is_held_elsewhere(repo, &branch.name) || adds_nothing(repo, &branch.tip)).then_some(branch)
+}
+
+/// Whether merging a commit into the branch that is checked out would change nothing.
+fn adds_nothing(repo: &Repo, commit: &str) -> bool {
+    let merged = repo.git().call(["merge-tree", "--write-tree", "HEAD", commit]).accept(&[1, 128, 129]).run();
+    let head = repo.git().call(["rev-parse", "HEAD^{tree}"]).accept(&[128]).run();
+    match (merged, head) {
+        (Ok(merged), Ok(head)) => merged.code == 0 && merged.text() == head.text(),
+        _ => false,
+    }
 }
 
 fn is_held_elsewhere(repo: &Repo, branch: &str) -> bool {
@@ -362,13 +389,9 @@ fn is_held_elsewhere(repo: &Repo, branch: &str) -> bool {
 }
 
 /// Deletes the branch unless it has moved.
-fn remove_spare(repo: &Repo, branch: &str) -> Result<(), ralph_loop_git::GitError> {
-    if !is_held_elsewhere(repo, branch) {
-        return Ok(());
-    }
-    let name = format!("refs/heads/{branch}");
-    let tip = repo.git().call(["rev-parse", "--verify", &name]).run()?.text();
-    repo.git().call(["update-ref", "-d", &name, &tip]).run().map(|_| ())
+fn remove_spare(repo: &Repo, branch: &SpareBranch) -> Result<(), ralph_loop_git::GitError> {
+    let name = format!("refs/heads/{}", branch.name);
+    repo.git().call(["update-ref", "-d", &name, &branch.tip]).run().map(|_| ())
 }
 
 /// Raw logs in the record and in the copy in the user's folder.

@@ -46,6 +46,11 @@ pub struct Costs {
     pub cost: Cost,
     /// Sessions with unknown cost.
     pub unknown_sessions: u64,
+    /// Tokens of prompts, and those of them that the providers' caches held.
+    pub prompt_tokens: u64,
+    pub cached_tokens: u64,
+    /// What the caches saved, where prices are known.
+    pub saved_usd: Option<Usd>,
 }
 
 /// Name for doctor and critic calls, which aren't agent sessions.
@@ -55,6 +60,7 @@ const HELPERS: &str = "doctor and critic";
 pub fn costs(env: &Environment, since: Timestamp, by: CostsBy) -> Result<Costs, AppError> {
     let mut sums: BTreeMap<String, (BTreeSet<String>, CostRow)> = BTreeMap::new();
     let mut all_runs = BTreeSet::new();
+    let (mut prompts, mut cached, mut saved) = (0u64, 0u64, None);
     for entry in registry::all(&env.state_home()?) {
         let Ok(reading) = RunReading::load(env, entry) else { continue };
         if reading.last_event < since {
@@ -89,6 +95,14 @@ pub fn costs(env: &Environment, since: Timestamp, by: CostsBy) -> Result<Costs, 
                 CostsBy::Agent => receipt.agent.to_string(),
                 CostsBy::Model => receipt.model.clone().unwrap_or_else(|| "not known".to_owned()),
                 CostsBy::Repo => repo.clone(),
+            };
+            if let Some(tokens) = receipt.tokens {
+                prompts = prompts.saturating_add(tokens.total().saturating_sub(tokens.output));
+                cached = cached.saturating_add(tokens.cached);
+            }
+            saved = match (saved, receipt.saved_usd) {
+                (Some(sum), Some(more)) => Some(sum + more),
+                (sum, more) => sum.or(more),
             };
             add(name, 1, receipt.cost, receipt.tokens.map(|tokens| tokens.total()));
         }
@@ -130,6 +144,9 @@ pub fn costs(env: &Environment, since: Timestamp, by: CostsBy) -> Result<Costs, 
         runs: all_runs.len(),
         cost: rows.iter().map(|row| row.cost).sum(),
         unknown_sessions: rows.iter().map(|row| row.unknown_sessions).sum(),
+        prompt_tokens: prompts,
+        cached_tokens: cached,
+        saved_usd: saved,
         rows,
     })
 }

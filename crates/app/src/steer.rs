@@ -86,12 +86,7 @@ fn checked(app: &App, entry: &Registration, control: Control) -> Result<Control,
             known(app, entry, agent.as_ref())?;
             if let Some(model) = &model {
                 let state = app.handle(entry).state()?;
-                model_access::check_choice(
-                    app.environment(),
-                    &state.spec.settings,
-                    agent.as_ref(),
-                    model,
-                )?;
+                model_access::check_choice(app.environment(), &state.spec.settings, agent.as_ref(), model)?;
             }
             Control::Model { model, agent, always }
         }

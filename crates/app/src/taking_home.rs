@@ -4,7 +4,7 @@ use crate::dotenv_lines::DotenvWatch;
 use crate::environment::{Environment, dotenv_pairs};
 use crate::error::AppError;
 use crate::facts::RunReading;
-use crate::find;
+use crate::{find, seen};
 use ralph_loop_domain::change_text::ChangeText;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_git::hand_back::hooks::{self, UserHooks};
@@ -109,9 +109,36 @@ impl RunFiles {
         let taken = work.apply(&origin, run, how, handed).map_err(refused);
         watch.end(&pairs());
         let taken = taken?;
+        if !taken.commits.is_empty() {
+            seen::mark_taken(&self.reading.entry);
+        }
         let made = !taken.commits.is_empty() && !matches!(how, ApplyMode::Branch(_));
         let hooks = made.then(|| hooks::of_a_commit(&origin, &taken.files)).flatten();
         Ok((taken, hooks))
+    }
+
+    /// Hash and title of the commits that `apply` made.
+    pub fn titles(
+        &self,
+        env: &Environment,
+        into: Option<&Path>,
+        commits: &[String],
+    ) -> Result<Vec<String>, AppError> {
+        if commits.is_empty() {
+            return Ok(Vec::new());
+        }
+        let repo = Repo::discover(env.vars(), into.unwrap_or(&self.reading.state.spec.origin))?;
+        let mut args = vec!["log", "--no-walk=unsorted", "--format=%h %s"];
+        args.extend(commits.iter().map(String::as_str));
+        Ok(repo
+            .git()
+            .call(args)
+            .run()
+            .map_err(ralph_loop_git::Error::from)?
+            .text()
+            .lines()
+            .map(str::to_owned)
+            .collect())
     }
 
     /// A commit message for the whole result: the agents' last summary, else the task.

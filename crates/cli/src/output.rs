@@ -17,6 +17,8 @@ use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::look::{ColorRole, Look};
 use ralph_loop_protocol::sanitize;
 use ralph_loop_protocol::status::Status;
+use ralph_loop_protocol::text::one_line;
+use ralph_loop_task::command_line::join_argv;
 use std::io::{IsTerminal as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::process::ExitCode;

@@ -7,7 +7,8 @@ use crate::fault::Boundaries;
 use crate::output::{Out, Sign};
 use crate::present::Terminal;
 use crate::run_text::failing_result;
-use crate::words::{home_path, short_count};
+use crate::session_lines::last_sentence;
+use crate::words::home_path;
 use ralph_loop_app::{App, FinishedRun, Notice, Reporter};
 use ralph_loop_core::Observer;
 use ralph_loop_git::LeftOut;
@@ -23,7 +24,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Lines of a failing check in the summary.
-const SUMMARY_LINES: usize = 4;
+const SUMMARY_LINES: usize = 6;
+/// Changed files named in the summary.
+const FILES_SHOWN: usize = 8;
 
 pub struct Presenter<'a> {
     app: &'a App,
@@ -202,6 +205,15 @@ fn some_names(files: &[String]) -> String {
     format!("{}{}", shown.join(", "), if files.len() > shown.len() { ", …" } else { "" })
 }
 
+/// The first changed files, and how many more there are.
+fn file_list(files: &[String]) -> String {
+    let shown: Vec<&str> = files.iter().take(FILES_SHOWN).map(String::as_str).collect();
+    match files.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{}, and {more} more", shown.join(", ")),
+    }
+}
+
 /// Parts of the user's tree that the agent doesn't get.
 fn print_left_out(left: &LeftOut, out: &Out) {
     let names = |paths: &[PathBuf]| {
@@ -231,7 +243,13 @@ fn failing_checks(checks: &[CheckView], out: &Out) {
         let why = result.why.as_deref().unwrap_or("failed");
         let place = if check.refused.is_some() { " in the final check" } else { "" };
         out.say_below(12, format!("  {} {}{place}: {why}", out.err(Tone::Bad, "failing  "), check.name));
-        for line in result.evidence(SUMMARY_LINES) {
+        // The steps of the run showed its lines; without them this is the only place.
+        let lines = if out.quiet {
+            result.evidence(SUMMARY_LINES)
+        } else {
+            result.failing_words(3).into_iter().collect()
+        };
+        for line in lines {
             out.say_below(12, format!("            {}", out.err(Tone::Muted, &line)));
         }
     }
@@ -265,7 +283,8 @@ pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
             count(result.iterations as usize, "iteration")
         ),
     );
-    if result.reason != EndReason::Completed {
+    // Where no agent could work, the checks say nothing about its end.
+    if !matches!(result.reason, EndReason::Completed | EndReason::Error) {
         failing_checks(&finished.checks(), out);
         if let Some((agent, question)) = finished.last_question() {
             let answer = format!("`ralph nudge \"…\" --run {}` answers", spec.run_id);
@@ -281,12 +300,6 @@ pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
             out.say_below(12, format!("            {}", out.err(Tone::Muted, &line)));
         }
     }
-    if let Some(tokens) = result.tokens.known().filter(|tokens| tokens.cached > 0) {
-        let saved = result.saved_usd.map(|saved| format!(", saved {saved}")).unwrap_or_default();
-        let all = tokens.input.saturating_add(tokens.cached).saturating_add(tokens.cache_write);
-        let (cached, all) = (short_count(tokens.cached), short_count(all));
-        row("cache", &format!("{cached} of {all} tokens of prompts read from the provider's cache{saved}"));
-    }
     if let Some(state) = state.filter(|state| !result.success && state.unclaimed_iterations() > 0) {
         let promise = &state.spec.settings.completion_promise;
         row(
@@ -299,6 +312,16 @@ pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
     let kept = state.map(|state| state.work.kept_back.as_slice()).unwrap_or_default();
     let (name, words) = result_place::row(result, spec, state);
     row(name, &words);
+    if !result.files_changed.is_empty() {
+        row("files", &file_list(&result.files_changed));
+    }
+    let said =
+        state.and_then(|state| state.iterations.history.iter().rev().find(|it| !it.message.is_empty()));
+    if let Some(last) = said.filter(|_| finished.last_question().is_none())
+        && let Some(sentence) = last_sentence(&last.message)
+    {
+        row("said", &format!("{}: {sentence}", last.agent));
+    }
     if let Some(state) = state.filter(|state| !state.work.in_submodules.is_empty()) {
         let files: Vec<String> = state.work.in_submodules.iter().cloned().collect();
         row("apart", &ralph_loop_protocol::describe::in_submodules_words(&files));

@@ -84,7 +84,7 @@ fn is_thought(line: &str) -> bool {
 }
 
 /// A text's last sentence, without code, data or engine markers.
-fn last_sentence(text: &str) -> Option<String> {
+pub fn last_sentence(text: &str) -> Option<String> {
     let text = sanitize::block(text);
     let trimmed = text.trim();
     let mut fenced = false;

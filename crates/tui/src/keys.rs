@@ -124,7 +124,7 @@ const SUMMARY: Option<Screen> = Some(Screen::Summary);
 /// All keys. Rows of a screen come before those for all screens, so that they win.
 #[rustfmt::skip]
 pub const TABLE: &[Binding] = &[
-    row(WELCOME, ENTER, Action::Enter, "run the sentence; without one, take the next step", Some("run it")),
+    row(WELCOME, ENTER, Action::Enter, "run the sentence; without one, take the next step", Some("next step")),
     row(WELCOME, &[ctrl('r')], Action::RunAtOnce, "choose branch, agents and limits first, then run", Some("options")),
     row(WELCOME, &[ctrl('p'), ctrl('t')], Action::OpenStudio, "plan: discuss the sentence in the Spec Studio", Some("plan")),
     row(WELCOME, &[ctrl('e')], Action::OpenSetup, "set up agents and checks", Some("setup")),

@@ -248,13 +248,16 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
 
 fn help(model: &Model, canvas: &mut Canvas<'_>, area: Rect, top: usize) {
     let inside = canvas.boxed(area, &format!("Keys: {}", model.screen.title()));
-    let own = keys::bindings(model.screen).filter(|binding| binding.screen.is_some());
-    let all = keys::bindings(model.screen).filter(|binding| binding.screen.is_none());
-    let line = |binding: &Binding| {
-        // The screen's own keys win.
+    // The screen's own keys win.
+    let names = |binding: &Binding| -> Vec<String> {
         let acts = |key: &&keys::Chord| keys::action(model.screen, **key, false) == Some(binding.action);
-        let names: Vec<String> = binding.keys.iter().filter(acts).map(|key| keys::name(*key)).collect();
-        vec![(Role::Accent, pad(&names.join(", "), 18)), (Role::Text, binding.label.to_owned())]
+        binding.keys.iter().filter(acts).map(|key| keys::name(*key)).collect()
+    };
+    let bound = keys::bindings(model.screen).filter(|binding| !names(binding).is_empty());
+    let own = bound.clone().filter(|binding| binding.screen.is_some());
+    let all = bound.filter(|binding| binding.screen.is_none());
+    let line = |binding: &Binding| {
+        vec![(Role::Accent, pad(&names(binding).join(", "), 18)), (Role::Text, binding.label.to_owned())]
     };
     let mut lines: Vec<Vec<(Role, String)>> = own.map(line).collect();
     lines.push(Vec::new());

@@ -14,6 +14,9 @@ use ralph_loop_protocol::text::count;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
+/// Commits listed.
+const COMMITS_SHOWN: usize = 20;
+
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("how").multiple(false))]
 #[command(after_help = "Examples:
@@ -89,6 +92,8 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     }
     let (what, next) = words(run.as_str(), how, &done, taken);
     out.say(format!("{} {what} in {}", out.err(Tone::Good, out.sign(Sign::Good)), home_path(origin)));
+    let made = found.titles(env, into.as_deref(), &done.commits)?;
+    made.iter().take(COMMITS_SHOWN).for_each(|commit| out.say(format!("  {}", out.err(Tone::Muted, commit))));
     if !done.merged.is_empty() {
         let names: Vec<String> = done.merged.iter().take(5).map(|name| format!("`{name}`")).collect();
         let more = if done.merged.len() > names.len() { ", …" } else { "" };

@@ -145,7 +145,7 @@ fn words(left: &LeftBehind) -> String {
         parts.push(count(left.refs.len(), "ref"));
     }
     if left.branch.is_some() {
-        parts.push("merged branch".to_owned());
+        parts.push("its branch, whose work is elsewhere".to_owned());
     }
     if !left.sandboxes.is_empty() {
         parts.push(count(left.sandboxes.len(), "sandbox"));

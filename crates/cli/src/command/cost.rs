@@ -81,5 +81,10 @@ pub fn run(args: &CostArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
         let sessions = count(usize::try_from(costs.unknown_sessions).unwrap_or(usize::MAX), "session");
         out.line(format!("  {sessions} of unknown cost not included"));
     }
+    if costs.cached_tokens > 0 {
+        let saved = costs.saved_usd.map(|saved| format!(", saved {saved}")).unwrap_or_default();
+        let (cached, all) = (short_count(costs.cached_tokens), short_count(costs.prompt_tokens));
+        out.line(format!("  {cached} of {all} tokens of prompts read from the providers' caches{saved}"));
+    }
     Ok(0)
 }

@@ -49,7 +49,7 @@ fn from_an_empty_repo_to_a_proven_branch() {
     let tmux = Session::new(tmux, &repo);
     tmux.shows("what is to be done");
     tmux.types("Write the part");
-    tmux.key("Enter");
+    tmux.key("C-p");
     tmux.shows("Spec Studio");
     tmux.shows("I understand.");
     tmux.shows("Write part.txt at the top.");
@@ -264,7 +264,7 @@ fn with_a_real_cli_from_an_empty_repo_to_a_proven_branch() {
     tmux.shows("claude");
     tmux.shows("say in a sentence what is to be done");
     tmux.types("Greet the world");
-    tmux.key("Enter");
+    tmux.key("C-p");
     tmux.shows("I read the Makefile.");
     tmux.shows("Make hello.txt with a greeting.");
     // The draft is seen while the answer still comes; it can be reviewed once that is over.

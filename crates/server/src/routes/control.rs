@@ -170,8 +170,7 @@ impl Steering {
                 Control::Cooldown { agent, seconds: body.seconds.unwrap_or(900) }
             }
             "model" => {
-                let (env, settings) =
-                    (self.server.app.environment(), &self.reading.state.spec.settings);
+                let (env, settings) = (self.server.app.environment(), &self.reading.state.spec.settings);
                 if let Some(model) = &body.model {
                     model_access::check_choice(env, settings, agent.as_ref(), model)?;
                 }

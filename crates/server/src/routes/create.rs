@@ -16,8 +16,8 @@ use axum::http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use ralph_loop_app::race::RaceBy;
 use ralph_loop_app::{
-    Environment, Overrides, PlaceRequest, RaceRequest, RunRequest, TaskInput, Unfinished, model_access, models,
-    settings,
+    Environment, Overrides, PlaceRequest, RaceRequest, RunRequest, TaskInput, Unfinished, model_access,
+    models, settings,
 };
 use ralph_loop_protocol::id::{Digest, RunId};
 use ralph_loop_protocol::text::one_line;

@@ -72,7 +72,8 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::OpenStudio => {
             let text = written(model);
             // A sentence that is discussed already isn't asked about again.
-            let known = model.studio.messages.iter().any(|message| Some(message.text.as_str()) == text.as_deref());
+            let known =
+                model.studio.messages.iter().any(|message| Some(message.text.as_str()) == text.as_deref());
             return studio::open(model, text.filter(|_| !known));
         }
         Action::Refresh => return vec![Effect::LookAround, Effect::ListRuns],

@@ -73,7 +73,7 @@ fn who_is_faster_than_the_look_at_the_repo_is_waited_for() {
         "an agent is asked: {effects:?}"
     );
     press(&mut sentence, KeyCode::Esc, KeyModifiers::NONE);
-    assert_eq!(ctrl(&mut sentence, 'p'), [], "it is asked once");
+    assert_eq!(ctrl(&mut sentence, 'p'), [], "asks once");
     press(&mut sentence, KeyCode::Esc, KeyModifiers::NONE);
     ctrl(&mut sentence, 'c');
     ctrl(&mut sentence, 'c');

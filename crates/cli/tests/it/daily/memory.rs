@@ -210,17 +210,16 @@ fn what_stays_the_same_stands_first_in_every_dialect() {
 }
 
 #[test]
-fn what_a_provider_read_from_its_cache_is_in_the_summary() {
+fn end_names_files_and_last_words_and_cost_the_cache() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let says = "cat > /dev/null\necho x > part.txt\ncat <<'END'\n{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"done\\n\\n<promise>COMPLETE</promise>\",\"total_cost_usd\":0.02,\"usage\":{\"input_tokens\":1000,\"output_tokens\":5,\"cache_read_input_tokens\":90000},\"modelUsage\":{\"claude-sonnet-4-5\":{\"inputTokens\":1000,\"outputTokens\":5,\"cacheReadInputTokens\":90000}}}\nEND";
     super::program(&env, "claude", says);
     repo.config(&json!({"verifiers": [{"name": "tests", "command_argv": ["test", "-f", "part.txt"]}]}));
     let done = super::ralph_in(&env, &repo.dir, &[RUN, &["--json"]].concat()).exits(0);
-    assert!(
-        done.stderr.contains("cache     90.0k of 91.0k tokens of prompts read from the provider's cache"),
-        "{}",
-        done.stderr
-    );
     assert_eq!(done.json()["tokens"]["cached"], 90_000);
+    assert!(done.stderr.contains("files     part.txt"), "{}", done.stderr);
+    assert!(done.stderr.contains("said      claude: done"), "{}", done.stderr);
+    let cost = repo.ralph(&["cost"]).exits(0).stdout;
+    assert!(cost.contains("90.0k of 91.0k tokens of prompts read from the providers' caches"), "{cost}");
 }
