@@ -33,7 +33,6 @@ use driven::{handed_state, has_ended, remove_agent_copy};
 pub use fork::ForkRequest;
 pub(crate) use fork::fork;
 use jiff::Timestamp;
-pub(crate) use options::verifiers_of;
 use placement::PlacementRequest;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::{CancelFlag, Driver, RunWriter};

@@ -313,7 +313,7 @@ pub fn usage(error: &clap::Error, is_command: fn(&str) -> bool) -> ExitCode {
     };
     let cause = refused.cause.as_ref().map(|cause| format!("  {cause}\n")).unwrap_or_default();
     let lines = format!("error: {}\n{cause}next: {}\n", refused.message, refused.next());
-    let _ = std::io::stderr().write_all(lines.as_bytes());
+    let _ = std::io::stderr().write_all(sanitize::block(&lines).as_bytes());
     if wants_json {
         let value = serde_json::json!({ "success": false, "error": refused.to_run_error() });
         let _ = writeln!(std::io::stdout(), "{}", sanitize::json(&value.to_string()));

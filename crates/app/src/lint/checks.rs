@@ -6,7 +6,6 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::find;
 use crate::request::Overrides;
-use crate::run::verifiers_of;
 use crate::settings::{self, LoadedSettings};
 use crate::task_source::TaskSource;
 use ralph_loop_protocol::text::one_line;
@@ -104,6 +103,18 @@ pub fn join(
         assumptions.add_check(env, place, &mut config);
     }
     config.with_task(task)
+}
+
+/// The checks of `--verify`.
+pub(crate) fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
+    commands
+        .iter()
+        .enumerate()
+        .map(|(n, command)| {
+            let name = if n == 0 { "tests".into() } else { format!("check-{}", n + 1) };
+            VerifierConfig::command(name, vec!["sh".into(), "-c".into(), command.clone()])
+        })
+        .collect()
 }
 
 /// The required checks of a run's settings, in order, each with its source.

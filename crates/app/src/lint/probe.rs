@@ -98,7 +98,7 @@ impl Probe<'_> {
         let ended = |passes: bool| if passes { ProbeEnd::Passes } else { ProbeEnd::Fails };
         match &verifier.expect {
             Some(Expect::FileExists { path }) => {
-                return Ok((ended(self.folder.join(path).exists()), Vec::new()));
+                return Ok((ended(repo_file::read(&self.folder.join(path)).is_ok()), Vec::new()));
             }
             Some(Expect::FileContains { path, pattern }) => {
                 let text = repo_file::read(&self.folder.join(path)).unwrap_or_default();

@@ -103,9 +103,9 @@ fn merged(
         agent_priority: (!wanted.agents.is_empty())
             .then(|| wanted.agents.iter().map(|a| AgentName::from(a.as_str())).collect()),
         protected_paths: (!wanted.protect.is_empty()).then(|| wanted.protect.clone()),
-        verifiers: (!wanted.verify.is_empty()).then(|| verifiers_of(&wanted.verify)),
+        verifiers: (!wanted.verify.is_empty()).then(|| checks::verifiers_of(&wanted.verify)),
         required_verifiers: (!wanted.verify.is_empty())
-            .then(|| verifiers_of(&wanted.verify).into_iter().map(|v| v.name).collect()),
+            .then(|| checks::verifiers_of(&wanted.verify).into_iter().map(|v| v.name).collect()),
         baseline: wanted.no_baseline.then_some(false),
         tests: wanted.tests,
         mode: wanted.mode,
@@ -151,18 +151,6 @@ fn added(file: &Option<Vec<String>>, flags: &[String]) -> Option<Vec<String>> {
 /// `--verify 'cd packages/web && npm test'`.
 fn verify_flag(command: &str) -> String {
     join_argv(&["--verify".to_owned(), command.to_owned()])
-}
-
-/// The checks of `--verify`.
-pub fn verifiers_of(commands: &[String]) -> Vec<VerifierConfig> {
-    commands
-        .iter()
-        .enumerate()
-        .map(|(n, command)| {
-            let name = if n == 0 { "tests".into() } else { format!("check-{}", n + 1) };
-            VerifierConfig::command(name, vec!["sh".into(), "-c".into(), command.clone()])
-        })
-        .collect()
 }
 
 /// Reports every problem at once.

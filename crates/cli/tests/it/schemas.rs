@@ -249,6 +249,10 @@ fn ralph_json_has_exactly_the_keys_and_kinds_of_the_code() {
             refused(&schema, &json!({ "task": "t", "acceptance_criteria": [entry] }));
             entry[*key] = json!("x");
         }
+        if *kind == "command_output" {
+            refused(&schema, &json!({ "task": "t", "acceptance_criteria": [entry] }));
+            entry["contains"] = json!("x");
+        }
         let whole = json!({ "task": "t", "acceptance_criteria": [entry] });
         valid(&schema, &whole);
         parse(Dialect::RalphJson, &TaskTexts::new("ralph.json", whole.to_string())).unwrap();

@@ -147,7 +147,7 @@ fn a_probe_ends_a_check_that_hangs() {
 #[test]
 fn a_verification_section_is_listed_tried_and_required() {
     let env = TestEnv::new(RALPH);
-    let prompt = "# Do\n\n## Verification\n\n```sh\nsh test.sh\n$TOOL || no-such-tool-here --all\n```\n";
+    let prompt = "# Do\n\n## Verification\n\n```sh\nsh test.sh\n${TOOL:-no-such-tool-here} --all\n```\n";
     let repo = TestRepo::new(&env, "repo", &[("test.sh", "test -f done.txt\n"), ("PROMPT.md", prompt)]);
     let probed = repo.ralph(&["lint", "--probe-checks", "--json"]).exits(2).json();
     assert!(findings(&probed).contains(&"PROMPT.md:7:1 error check-not-found".to_owned()), "{probed}");
@@ -234,11 +234,8 @@ fn what_init_writes_has_no_errors_and_the_projects_own_commands() {
             if flag == "--plan" {
                 repo.write("ralph/prd.md", "# The router\n\nIt loses messages.\n");
             }
-            // Without a verifier a `PROMPT.md` cannot be run; that is what the linter is there to say.
-            let code = if flag == "--prompt" && !is_known { 2 } else { 0 };
-            let found = lint(&repo, file, code);
-            let errors = found.iter().filter(|f| f.contains(" error ")).count();
-            assert_eq!(errors, usize::from(code == 2), "{flag}: {found:?}");
+            let found = lint(&repo, file, 0);
+            assert!(!found.iter().any(|f| f.contains(" error ")), "{flag}: {found:?}");
             assert_eq!(repo.read(file).contains("cargo test"), is_known, "{flag}");
             for state in ["guardrails.md", "progress.md", "notes.md", "diagnostics.md", "config.json"] {
                 assert!(repo.dir.join(".ralph").join(state).is_file(), "{state}");

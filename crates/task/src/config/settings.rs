@@ -215,16 +215,15 @@ fn is_same(a: &VerifierConfig, b: &VerifierConfig) -> bool {
 }
 
 /// The checks of a task followed by those that the configuration requires, and the new names of the latter. Equal
-/// checks appear once: under the id of a criterion, otherwise as configured.
+/// ones of both appear once: under the id of a criterion, otherwise as configured.
 pub(crate) fn beside(
     task: Vec<VerifierConfig>,
     own: Vec<VerifierConfig>,
 ) -> (Vec<VerifierConfig>, Vec<String>) {
-    let (mut all, mut names) = (task, Vec::new());
+    let (of_task, mut all, mut names) = (task.len(), task, Vec::new());
     for mut verifier in own {
         let taken = |name: &str, all: &[VerifierConfig]| all.iter().any(|v| v.name == name);
-        let same = all.iter().position(|known| is_same(known, &verifier));
-        if let Some(same) = same {
+        if let Some(same) = all[..of_task].iter().position(|known| is_same(known, &verifier)) {
             if all[same].name.starts_with(VERIFY) && !taken(&verifier.name, &all) {
                 all[same] = verifier;
             }

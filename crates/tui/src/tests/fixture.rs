@@ -255,7 +255,7 @@ pub fn on(screen: Screen, theme: Theme, size: (u16, u16)) -> Model {
         }
         Screen::Studio | Screen::Review | Screen::Finalize => {
             type_text(&mut model, "Keep the order of messages");
-            press(&mut model, KeyCode::Enter, KeyModifiers::NONE);
+            press(&mut model, KeyCode::Char('p'), KeyModifiers::CONTROL);
             answer(&mut model, Ok("I understand. Is the order per sender?"));
             model.studio.messages.push(Message {
                 who: "you".into(),

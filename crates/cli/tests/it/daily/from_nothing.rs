@@ -181,7 +181,12 @@ fn what_the_checks_say_before_any_work_is_shown() {
         .stderr
         .find("before any work tests fails (exit code 4); if that is not how the result is checked")
         .unwrap();
-    assert_eq!(done.stderr.matches("error: unrecognized arguments: --nope").count(), 1, "{}", done.stderr);
+    assert_eq!(
+        done.stderr.matches("\n      error: unrecognized arguments: --nope").count(),
+        1,
+        "{}",
+        done.stderr
+    );
     assert!(told < done.stderr.find("iteration 1").unwrap(), "{}", done.stderr);
     assert!(done.stderr.contains("`--verify CMD` names another command"), "{}", done.stderr);
     // Where everything passes already, that is said without being asked.

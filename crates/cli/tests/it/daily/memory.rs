@@ -163,10 +163,7 @@ fn what_stays_the_same_stands_first_in_every_dialect() {
             &[
                 ("ralph/tasks.json", &plan),
                 ("ralph/prd.md", "# The PRD\n\nAll of it.\n"),
-                (
-                    "ralph/prompt.md",
-                    "# Iteration {{iteration}} of {{max_iterations}}\n\nDo the next story.\n",
-                ),
+                ("ralph/prompt.md", "# A plan of {{max_iterations}} sessions\n\nDo the next story.\n"),
                 ("ralph/progress.txt", "# Progress\n\n---\n"),
             ],
         ),

@@ -187,26 +187,6 @@ fn a_narrow_terminal_breaks_reasons_between_words() {
 }
 
 #[test]
-fn times_within_sentences_are_those_of_this_machine() {
-    let env = TestEnv::new(RALPH);
-    let repo = TestRepo::with_task(&env);
-    let agents = [
-        repo.agent("a", "cat > /dev/null; echo x >> part.txt"),
-        repo.agent("b", "cat > /dev/null; echo y >> part.txt"),
-    ];
-    repo.configure(&agents, "test -f never", &json!({}));
-    let mut command = env.ralph_command(&repo.dir, &["run", "--isolation", "none", "--max-iterations", "2"]);
-    TestEnv::finish(command.env("RALPH_FAULT", "checkpoint.committed"));
-    repo.ralph(&["cooldown", "b", "--seconds", "7200"]);
-    let mut command = env.ralph_command(&repo.dir, &["resume"]);
-    TestEnv::finish(command.env("TZ", "Asia/Tokyo"));
-    let mut command = env.ralph_command(&repo.dir, &["logs"]);
-    let logs = TestEnv::finish(command.env("TZ", "Asia/Tokyo").env("COLUMNS", "200")).exits(0).stdout;
-    let line = logs.lines().find(|line| line.contains("skipped b:")).unwrap_or_else(|| panic!("{logs}"));
-    assert!(line.contains("until") && !line.contains('Z') && !line.contains("UTC"), "{line}");
-}
-
-#[test]
 fn a_plan_in_another_folder_is_known_to_every_command() {
     let env = TestEnv::new(RALPH);
     let repo = calc(&env);
