@@ -1,6 +1,6 @@
 //! Bounds what an agent prints: the end of a stream, JSON values with long strings cut.
 
-use ralph_loop_protocol::text;
+use ralph_loop_protocol::display::text;
 use serde_json::Value;
 use std::collections::VecDeque;
 

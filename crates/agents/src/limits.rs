@@ -44,7 +44,7 @@ const PHRASES: &[&str] = &[
 
 /// Whether an error text is about a rate or usage limit.
 pub fn looks_limited(text: &str) -> bool {
-    has_any(&fold(ralph_loop_protocol::text::tail(text, TEXT_MAX)), PHRASES)
+    has_any(&fold(ralph_loop_protocol::display::text::tail(text, TEXT_MAX)), PHRASES)
 }
 
 /// When the limit in `text` ends; clock times without a zone are local.
@@ -54,7 +54,7 @@ pub fn reset_time(text: &str, now: Timestamp) -> Option<Timestamp> {
 
 /// Like [`reset_time`], with the zone for clock times without one.
 pub fn reset_time_in(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
-    let text = fold(ralph_loop_protocol::text::tail(text, TEXT_MAX));
+    let text = fold(ralph_loop_protocol::display::text::tail(text, TEXT_MAX));
     epoch(&text, now)
         .or_else(|| rfc3339(&text, now))
         .or_else(|| clock_time(&text, now, local))
@@ -104,7 +104,7 @@ fn rfc3339(text: &str, now: Timestamp) -> Option<Timestamp> {
     const CUES: &[&str] = &["reset", "again", "retry", "until", "available", "after"];
     for cue in CUES {
         for end in ends_of(text, cue) {
-            let near = ralph_loop_protocol::text::head(&text[end..], 32);
+            let near = ralph_loop_protocol::display::text::head(&text[end..], 32);
             let Some(digit) = near.find(|c: char| c.is_ascii_digit()) else { continue };
             let mut cursor = Cursor::new(&text[end + digit..]);
             let written = cursor.take(40, |c| c.is_ascii_digit() || "-:.tz+ ".contains(c));

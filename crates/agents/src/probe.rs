@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use ralph_loop_domain::ports::{
     Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink, WriteMode,
 };
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
 use ralph_loop_protocol::id::{AgentName, RunId};
-use ralph_loop_protocol::text;
 use ralph_loop_task::config::{AgentConfig, AgentKind, PromptMode};
 use serde::Serialize;
 use std::path::Path;

@@ -8,10 +8,10 @@ use ralph_loop_domain::ports::{
     Agent, AgentRequests, ExecEnd, ExecRequest, ExecSink, FINAL_MESSAGE_MAX, ReleaseWhen, Sandbox,
     SandboxError, SessionReport, SessionRequest, SessionSink, StopCause, Stream, WriteMode,
 };
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
 use ralph_loop_protocol::id::AgentName;
 use ralph_loop_protocol::money::{Tokens, Usage, Usd};
-use ralph_loop_protocol::text;
 use ralph_loop_task::config::{AgentConfig, join_argv};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;

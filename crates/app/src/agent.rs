@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::find;
+use crate::read::find;
 use crate::report::{Notice, Reporter, SilentReporter};
 use crate::request::RunRequest;
 use crate::resume::{self, ResumeOutcome};
@@ -10,8 +10,9 @@ use crate::run::{self, ReadyRun};
 use ralph_loop_core::driver::Attached;
 use ralph_loop_core::loop_agent::{Driven, Hooks, LoopAgent, RunSource};
 use ralph_loop_core::{CancelFlag, Completion};
-use ralph_loop_journal::layout::RunDir;
-use ralph_loop_journal::{inbox, snapshot};
+use ralph_loop_journal::folder::layout::RunDir;
+use ralph_loop_journal::folder::snapshot;
+use ralph_loop_journal::inbox;
 use ralph_loop_protocol::control::{BudgetChange, Control};
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::outcome::{ErrorCode, RunError, RunResult};

@@ -1,21 +1,25 @@
 //! The entry point of this crate: starts, continues, opens and lists runs.
 
-use crate::consent::Asked;
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::facts::RunReading;
-use crate::list::{self, ListEntry};
+use crate::read::facts::RunReading;
+use crate::read::find;
+use crate::read::list;
+use crate::read::list::ListEntry;
 use crate::report::{Notice, Reporter};
 use crate::request::{NotifyRequest, RunRequest};
 use crate::resume::publish::PublishRequest;
 use crate::resume::{self, ResumeOutcome};
 use crate::run::{self, ForkRequest, Plan, ReadyRun, placement};
+use crate::start::spawn;
+use crate::trust::consent::Asked;
 use crate::trust::store::TrustStore;
-use crate::{agent, find, spawn, wiring};
+use crate::{agent, wiring};
 use ralph_loop_core::handle::RunHandle;
-use ralph_loop_core::replay::{self, Replay};
+use ralph_loop_core::resume::replay;
+use ralph_loop_core::resume::replay::Replay;
 use ralph_loop_core::{CancelFlag, Completion, Driver, LoopAgent};
-use ralph_loop_journal::registry::Registration;
+use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::control::BudgetChange;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::outcome::EndReason;

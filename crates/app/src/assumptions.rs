@@ -1,14 +1,15 @@
 //! What a run assumes because the user didn't specify it: the installed agents, and the command that tests
 //! the repo.
 
+use crate::agents::installed;
+use crate::config::model_access;
+use crate::config::models::LoadedModels;
+use crate::config::settings;
 use crate::environment::Environment;
-use crate::installed;
-use crate::model_access;
-use crate::models::LoadedModels;
-use crate::project::{self, ProjectCommand};
-use crate::settings;
+use crate::task::project;
+use crate::task::project::ProjectCommand;
 use ralph_loop_agents::presets;
-use ralph_loop_domain::installed::{InstalledFolder, InstalledUse};
+use ralph_loop_domain::repo::installed::{InstalledFolder, InstalledUse};
 use ralph_loop_protocol::id::AgentName;
 use ralph_loop_task::config::{CommandLine, ConfigFile, VerifierConfig};
 use std::path::Path;

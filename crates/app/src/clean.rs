@@ -2,17 +2,21 @@
 //! Journals, receipts and proof stay for lists, costs and `show`. Keeps everything of a run that is
 //! unfinished, unseen, or holds the only copy of its work.
 
+use crate::config::provider_calls;
+use crate::config::provider_calls::Removal;
+use crate::config::providers;
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::facts::RunReading;
-use crate::provider_calls::{self, Removal};
-use crate::providers;
-use crate::{find, handover, hidden, seen};
+use crate::read::facts::RunReading;
+use crate::read::{find, seen};
+use crate::start::handover;
+use crate::task::hidden;
 use jiff::Timestamp;
 use ralph_loop_git::Repo;
 use ralph_loop_git::checkout;
-use ralph_loop_journal::layout::{RalphDir, RunDir, StateHome};
-use ralph_loop_journal::registry::{self, Registration};
+use ralph_loop_journal::folder::layout::{RalphDir, RunDir, StateHome};
+use ralph_loop_journal::folder::registry;
+use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_task::spec::WorkspaceKind;
 use serde::Serialize;

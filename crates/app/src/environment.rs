@@ -2,11 +2,11 @@
 //! repo's `.env` is layered over a copy per run; variables that need approval are held back until the user
 //! allows them.
 
-use crate::dotenv::parse_dotenv;
-use crate::dotenv_lines::DotenvLines;
+use crate::config::dotenv::parse_dotenv;
+use crate::config::dotenv_lines::DotenvLines;
 use crate::error::AppError;
-use crate::hold::Hold;
-use crate::repo_file;
+use crate::start::hold::Hold;
+use crate::trust::repo_file;
 use crate::trust::store::TrustStore;
 use crate::trust::{Ask, AskKind, Grants, cloud_words, quoted, quoted_server, url_host};
 use crate::variables::{Variable, of_dotenv};
@@ -15,7 +15,7 @@ use ralph_loop_agents::tools::CustomTool;
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::secret_name::is_secret_name;
 use ralph_loop_domain::vars::Vars;
-use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::folder::layout::StateHome;
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_task::config::ProviderName;
 use std::io::ErrorKind;

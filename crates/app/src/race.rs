@@ -1,14 +1,18 @@
 //! Runs several agents or models on one task, each in its own worktree. The first proven result wins, or the
 //! best of all proven ones. Losers are ended; their records stay.
 
+pub(crate) mod race_shares;
+pub mod races;
+pub mod side_by_side;
+
 use crate::environment::Environment;
 use crate::error::{AppError, ErrorKind};
-use crate::find;
-use crate::race_shares::{Seen, Shares};
-use crate::races::{self, LaneRecord, RaceFile, RaceRecord};
+use crate::race::race_shares::{Seen, Shares};
+use crate::race::races::{LaneRecord, RaceFile, RaceRecord};
+use crate::race::side_by_side::{Batch, BatchRun};
+use crate::read::find;
 use crate::report::SilentReporter;
 use crate::request::{PlaceRequest, RunRequest, Unfinished};
-use crate::side_by_side::{Batch, BatchRun};
 use crate::{resume, run};
 use jiff::{SignedDuration, Timestamp};
 use ralph_loop_core::clock::SystemClock;
@@ -16,11 +20,11 @@ use ralph_loop_domain::best::best;
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_git::Repo;
+pub use ralph_loop_protocol::display::race::{RaceBy, RaceRun, RaceView};
 use ralph_loop_protocol::id::RunId;
-use ralph_loop_protocol::level::ProofLevel;
 use ralph_loop_protocol::money::{Cost, Usd};
 use ralph_loop_protocol::outcome::EndReason;
-pub use ralph_loop_protocol::race::{RaceBy, RaceRun, RaceView};
+use ralph_loop_protocol::proof::level::ProofLevel;
 use ralph_loop_task::dialect::Publish;
 use std::path::Path;
 use std::time::Duration;
@@ -340,7 +344,7 @@ fn entrants(who: &[String]) -> Result<Vec<String>, AppError> {
         names => names.to_vec(),
     };
     if !(2..=LANES_MAX).contains(&names.len()) {
-        return Err(AppError::usage(format!("{} cannot race", ralph_loop_protocol::text::count(names.len(), "run")))
+        return Err(AppError::usage(format!("{} cannot race", ralph_loop_protocol::display::text::count(names.len(), "run")))
             .hint(format!("name two to {LANES_MAX} agents or models (`--race claude,codex`), or how many of the same (`--race 3`)")));
     }
     if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {

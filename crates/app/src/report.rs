@@ -1,8 +1,8 @@
 //! What happens while a run is prepared, for interfaces to show. This crate prints nothing.
 
 use crate::assumptions::Assumptions;
-use crate::lint::checks::TaskCheck;
 use crate::request::PlaceRequest;
+use crate::task::lint::checks::TaskCheck;
 use ralph_loop_core::{LiveStatus, Observer};
 use ralph_loop_domain::ports::Stream;
 use ralph_loop_domain::state::RunState;

@@ -1,9 +1,9 @@
 //! A requested run, as a plain value that any interface can make, store and pass to another process.
 
 use ralph_loop_protocol::control::BudgetChange;
+use ralph_loop_protocol::display::race::RaceBy;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::money::Usd;
-use ralph_loop_protocol::race::RaceBy;
 use ralph_loop_task::config::{
     Isolation, Mode, NotifyConfig, ProviderName, RequiredProof, SandboxConfig, Share, TestsPolicy,
     VerifierConfig,

@@ -4,13 +4,17 @@ pub mod adopt;
 mod elsewhere;
 pub mod publish;
 
+use crate::config::notify;
 use crate::environment::Environment;
 use crate::error::AppError;
+use crate::read::{find, older};
 use crate::report::Reporter;
 use crate::request::NotifyRequest;
 use crate::run::placement::{self, PlacementRequest};
 use crate::run::{ReadyRun, memory, works_on_copy};
-use crate::{find, locks, notify, older, record_trust, wiring};
+use crate::start::locks;
+use crate::trust::record_trust;
+use crate::wiring;
 pub(crate) use elsewhere::fetch_run;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::handle::ControlOutcome;
@@ -18,15 +22,16 @@ use ralph_loop_core::{CancelFlag, Driver, RunWriter};
 use ralph_loop_domain::ports::Notifier;
 use ralph_loop_domain::state::{Finished, RunState};
 use ralph_loop_git::Repo;
+use ralph_loop_journal::JournalError;
+use ralph_loop_journal::folder::layout::{RalphDir, StateHome};
+use ralph_loop_journal::folder::registry::Registration;
+use ralph_loop_journal::folder::{shown, snapshot};
 use ralph_loop_journal::journal::Places;
-use ralph_loop_journal::layout::{RalphDir, StateHome};
 use ralph_loop_journal::lock::RunLock;
-use ralph_loop_journal::registry::Registration;
-use ralph_loop_journal::{JournalError, shown, snapshot};
 use ralph_loop_protocol::control::{BudgetChange, Control};
+use ralph_loop_protocol::display::text::{count, duration};
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::outcome::{EndReason, HumanReason};
-use ralph_loop_protocol::text::{count, duration};
 use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 use std::path::Path;
 use std::sync::Arc;
@@ -355,7 +360,9 @@ fn inbox_has_answer(places: &Places, state: &RunState, reason: HumanReason) -> b
 pub(crate) fn accept_sealed(places: &Places) -> Result<Option<std::path::PathBuf>, JournalError> {
     let redactor = std::sync::Arc::new(ralph_loop_domain::redact::Redactor::default());
     match ralph_loop_journal::journal::Journal::open(places.clone(), redactor, &mut |_| {}) {
-        Err(JournalError::Tampered { .. }) => ralph_loop_journal::repair::restore_from_seal(places).map(Some),
+        Err(JournalError::Tampered { .. }) => {
+            ralph_loop_journal::journal::repair::restore_from_seal(places).map(Some)
+        }
         _ => Ok(None),
     }
 }

@@ -15,17 +15,19 @@ mod source;
 pub(crate) mod task;
 pub(crate) mod unfinished;
 
-use crate::consent::{Gathering, TaskWords};
+use crate::config::settings::LoadedSettings;
+use crate::config::{model_access, models, notify, settings};
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::lint::checks::{TaskCheck, sourced};
+use crate::read::find;
 use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest, TaskInput};
-use crate::settings::LoadedSettings;
-use crate::{
-    asked_by, find, handover, hidden, locks, model_access, models, notify, record_trust, sandboxes, settings,
-    wiring,
-};
+use crate::start::{asked_by, handover, locks, sandboxes};
+use crate::task::hidden;
+use crate::task::lint::checks::{TaskCheck, sourced};
+use crate::trust::consent::{Gathering, TaskWords};
+use crate::trust::record_trust;
+use crate::wiring;
 pub(crate) use asked::asked;
 pub(crate) use driven::watch_dotenv;
 pub use driven::{FinishedRun, ReadyRun};
@@ -38,9 +40,9 @@ use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::{CancelFlag, Driver, RunWriter};
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_git::{CloneDepth, Repo};
-use ralph_loop_journal::layout::{RalphDir, StateHome};
-use ralph_loop_journal::registry::Registration;
-use ralph_loop_journal::shown;
+use ralph_loop_journal::folder::layout::{RalphDir, StateHome};
+use ralph_loop_journal::folder::registry::Registration;
+use ralph_loop_journal::folder::shown;
 use ralph_loop_protocol::id::{AgentName, Digest, RunId};
 use ralph_loop_task::config::{Isolation, ProviderName, Settings};
 use ralph_loop_task::dialect::Publish;

@@ -5,10 +5,14 @@
 //! kept in the user's state folder ([`store`]), never in the repo. Readers of repo files get [`Grants`] and
 //! drop what those don't allow.
 
+pub mod consent;
+pub(crate) mod record_trust;
+pub mod repo_file;
+pub(crate) mod screen;
 pub mod store;
 
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::id::Digest;
-use ralph_loop_protocol::text::one_line;
 use ralph_loop_task::config::join_argv;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -144,8 +148,8 @@ fn middle_cut(text: &str, max: usize) -> String {
     let cut = whole.chars().count();
     format!(
         "{} […{cut} characters…] {}",
-        ralph_loop_protocol::text::head(&whole, part),
-        ralph_loop_protocol::text::tail(&whole, part)
+        ralph_loop_protocol::display::text::head(&whole, part),
+        ralph_loop_protocol::display::text::tail(&whole, part)
     )
 }
 
@@ -208,7 +212,7 @@ fn common_dir(top: &Path) -> Option<PathBuf> {
     if meta.is_dir() {
         return dot_git.canonicalize().ok();
     }
-    let read = |path: &Path| String::from_utf8(crate::repo_file::read_own(path).ok()?).ok();
+    let read = |path: &Path| String::from_utf8(crate::trust::repo_file::read_own(path).ok()?).ok();
     let text = read(&dot_git)?;
     let git_dir = top.join(text.trim().strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
     let Some(common) = read(&git_dir.join("commondir")) else { return Some(git_dir) };

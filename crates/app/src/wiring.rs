@@ -1,13 +1,15 @@
 //! Wires the backends of a run's ports.
 
+use crate::agents::isolation::RepoInside;
+use crate::agents::{hooks, installed, isolation};
+use crate::config::{model_access, models, settings};
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::isolation::RepoInside;
 use crate::report::Reporter;
+use crate::start::{handover, sandboxes};
+use crate::task::hidden;
 use crate::trust::quoted;
-use crate::{
-    handover, hidden, hooks, installed, isolation, model_access, models, repo_file, sandboxes, settings,
-};
+use crate::trust::repo_file;
 use ralph_loop_agents::{
     ActionsAgent, BackendAsker, CliAgent, HttpModelClient, ProgramPlace, ProgramSource, ScriptedAgent,
     ToolsAgent, presets,
@@ -15,16 +17,17 @@ use ralph_loop_agents::{
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::driver::DriverParts;
 use ralph_loop_core::{CancelFlag, Helpers, Refusals, WriterOptions};
+use ralph_loop_domain::model::price::PriceTable;
 use ralph_loop_domain::model::{ModelClient, Pricing};
 use ralph_loop_domain::ports::{Agent, Sandbox, Workspace};
-use ralph_loop_domain::price::PriceTable;
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_git::agent_copy::{self, CopyDirs};
 use ralph_loop_git::{GitWorkspace, HandBack, Repo, WorkspaceOptions};
+use ralph_loop_journal::folder::layout::{RalphDir, StateHome};
+use ralph_loop_journal::folder::registry;
+use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_journal::journal::Places;
-use ralph_loop_journal::layout::{RalphDir, StateHome};
 use ralph_loop_journal::lock::RunLock;
-use ralph_loop_journal::registry::{self, Registration};
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
 use ralph_loop_task::config::{AgentConfig, AgentKind, Expect, is_inside};
@@ -58,7 +61,7 @@ pub fn writer_options(
         places: places(env, home, &spec.run_id),
         redactor: Arc::new(env.redactor(&spec.origin)),
         clock: Arc::new(SystemClock::default()),
-        machine: Some(ralph_loop_journal::machine::id(home)?),
+        machine: Some(ralph_loop_journal::folder::machine::id(home)?),
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
     })
 }
@@ -179,7 +182,7 @@ pub fn parts(
         push_to: other.push_to,
         notifiers: Vec::new(),
         keeper,
-        machine: Some(ralph_loop_journal::machine::id(home)?),
+        machine: Some(ralph_loop_journal::folder::machine::id(home)?),
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         vars: env.vars().clone(),
     })

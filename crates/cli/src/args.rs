@@ -177,127 +177,127 @@ fn flags_first(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a task until its checks pass
-    Run(Box<command::run::RunArgs>),
+    Run(Box<command::start::run::RunArgs>),
     /// Resume a paused, suspended or crashed run
-    Resume(command::resume::ResumeArgs),
+    Resume(command::start::resume::ResumeArgs),
     /// Start a new run from an earlier iteration
-    Fork(command::fork::ForkArgs),
+    Fork(command::start::fork::ForkArgs),
     /// Rebuild a run's decisions from its journal, without a model
-    Replay(command::replay::ReplayArgs),
+    Replay(command::watch::replay::ReplayArgs),
     /// Pause a run after the current session
     #[command(
         after_help = "Examples:\n  ralph pause              pause the latest run here\n  ralph pause k3f9         pause run k3f9"
     )]
-    Pause(command::control::RunOnly),
+    Pause(command::steer::control::RunOnly),
     /// End the current session and start a fresh one
     #[command(
         after_help = "Examples:\n  ralph rotate              rotate the latest run here\n  ralph rotate k3f9         rotate run k3f9"
     )]
-    Rotate(command::control::RunOnly),
+    Rotate(command::steer::control::RunOnly),
     /// End a run after the current session
     #[command(
         after_help = "Examples:\n  ralph stop              stop the latest run here\n  ralph stop k3f9         stop run k3f9"
     )]
-    Stop(command::control::RunOnly),
+    Stop(command::steer::control::RunOnly),
     /// End a run now
     #[command(
         after_help = "Examples:\n  ralph cancel              cancel the latest run here\n  ralph cancel k3f9         cancel run k3f9"
     )]
-    Cancel(command::control::RunOnly),
+    Cancel(command::steer::control::RunOnly),
     /// Skip an agent for one turn
-    Skip(command::control::SkipArgs),
+    Skip(command::steer::control::SkipArgs),
     /// Put an agent on cooldown, or end its cooldown
-    Cooldown(command::control::CooldownArgs),
+    Cooldown(command::steer::control::CooldownArgs),
     /// Choose the model for the next iteration
-    Model(command::control::ModelArgs),
+    Model(command::steer::control::ModelArgs),
     /// Change the task of a run
-    Edit(command::control::EditArgs),
+    Edit(command::steer::control::EditArgs),
     /// Approve what a run is asking for
     #[command(
         after_help = "Examples:\n  ralph approve              approve for the latest run here\n  ralph approve k3f9         approve for run k3f9"
     )]
-    Approve(command::control::RunOnly),
+    Approve(command::steer::control::RunOnly),
     /// Add a fact to all later prompts of this run
-    Note(command::control::TextArgs),
+    Note(command::steer::control::TextArgs),
     /// Manage this repo's lasting rules
-    Guardrail(command::guardrail::GuardrailArgs),
+    Guardrail(command::steer::guardrail::GuardrailArgs),
     /// Give the next session a hint
-    Nudge(command::control::TextArgs),
+    Nudge(command::steer::control::TextArgs),
     /// Show the state of a run
-    Status(command::status::StatusArgs),
+    Status(command::watch::status::StatusArgs),
     /// Show what happened in a run
-    Logs(command::logs::LogsArgs),
+    Logs(command::watch::logs::LogsArgs),
     /// Watch an active run in the terminal UI
-    Attach(command::attach::AttachArgs),
+    Attach(command::watch::attach::AttachArgs),
     /// Show a run or one of its iterations in detail
-    Show(command::show::ShowArgs),
+    Show(command::watch::show::ShowArgs),
     /// Show everything a run changed
-    Diff(command::diff::DiffArgs),
+    Diff(command::take::diff::DiffArgs),
     /// Apply a run's result to your checkout
-    Apply(command::apply::ApplyArgs),
+    Apply(command::take::apply::ApplyArgs),
     /// Push a run's result, or open a pull request with it
-    Publish(command::publish::PublishArgs),
+    Publish(command::take::publish::PublishArgs),
     /// Open a run's pull request or files
-    Open(command::open::OpenArgs),
+    Open(command::take::open::OpenArgs),
     /// Delete leftovers of finished runs
-    Clean(command::clean::CleanArgs),
+    Clean(command::take::clean::CleanArgs),
     /// Show what runs cost
-    Cost(command::cost::CostArgs),
+    Cost(command::watch::cost::CostArgs),
     /// List runs
-    List(command::list::ListArgs),
+    List(command::watch::list::ListArgs),
     /// Write a configuration or a task for this repo
-    Init(command::init::InitArgs),
+    Init(command::task::init::InitArgs),
     /// Check a task file
-    Lint(command::lint::LintArgs),
+    Lint(command::task::lint::LintArgs),
     /// Show which files decide a check, and why
-    Harness(command::harness::HarnessArgs),
+    Harness(command::task::harness::HarnessArgs),
     /// Prove a commit or pull request that no run made
-    Prove(command::prove::ProveArgs),
+    Prove(command::task::prove::ProveArgs),
     /// Archive a finished plan
-    Archive(command::archive::ArchiveArgs),
+    Archive(command::take::archive::ArchiveArgs),
     /// Print a JSON Schema
-    Schema(command::schema::SchemaArgs),
+    Schema(command::task::schema::SchemaArgs),
     /// Diagnose a stuck run
-    Diagnose(command::diagnose::DiagnoseArgs),
+    Diagnose(command::steer::diagnose::DiagnoseArgs),
     /// Check this machine and repo for problems
-    Doctor(command::doctor::DoctorArgs),
+    Doctor(command::setup::doctor::DoctorArgs),
     /// Collect everything a bug report needs
-    BugReport(command::bug_report::BugReportArgs),
+    BugReport(command::serve_all::bug_report::BugReportArgs),
     /// Test the local sandbox, list and remove sandboxes
-    Sandbox(command::sandbox::SandboxArgs),
+    Sandbox(command::serve_all::sandbox::SandboxArgs),
     /// Review and allow what this repo requests
-    Trust(command::trust::TrustArgs),
+    Trust(command::setup::trust::TrustArgs),
     /// Send each agent a test prompt
-    Probe(command::probe::ProbeArgs),
+    Probe(command::setup::probe::ProbeArgs),
     /// List model profiles, or test one
-    Models(command::models::ModelsArgs),
+    Models(command::setup::models::ModelsArgs),
     /// Test your notification channels
-    Notify(command::notify::NotifyArgs),
+    Notify(command::setup::notify::NotifyArgs),
     /// Undo a run's file changes
-    Restore(command::restore::RestoreArgs),
+    Restore(command::take::restore::RestoreArgs),
     /// Watch a scripted run, without an account
-    Demo(command::demo::DemoArgs),
+    Demo(command::start::demo::DemoArgs),
     /// Start the web dashboard
-    Serve(command::serve::ServeArgs),
+    Serve(command::serve_all::serve::ServeArgs),
     /// Drive runs for a fleet
-    Worker(command::worker::WorkerArgs),
+    Worker(command::serve_all::worker::WorkerArgs),
     /// Rebuild the dashboard index
-    Index(command::index::IndexArgs),
+    Index(command::serve_all::index::IndexArgs),
     /// Deploy the dashboard to a cloud sandbox
-    Deploy(command::deploy::DeployArgs),
+    Deploy(command::serve_all::deploy::DeployArgs),
     /// Plan a feature as a list of stories
-    Plan(command::plan::PlanArgs),
+    Plan(command::task::plan::PlanArgs),
     /// Manage the Claude Code plugin
-    Plugin(command::plugin::PluginArgs),
+    Plugin(command::setup::plugin::PluginArgs),
     /// Serve runs to other agents over MCP
-    Mcp(command::mcp::McpArgs),
+    Mcp(command::serve_all::mcp::McpArgs),
     /// Handle an agent hook event
     #[command(hide = true)]
-    Hook(command::hook::HookArgs),
+    Hook(command::serve_all::hook::HookArgs),
     /// Print a shell completion script
-    Completions(command::completions::CompletionsArgs),
+    Completions(command::setup::completions::CompletionsArgs),
     /// Print or install the manual pages
-    Man(command::man::ManArgs),
+    Man(command::setup::man::ManArgs),
 }
 
 #[cfg(test)]

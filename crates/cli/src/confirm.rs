@@ -1,7 +1,7 @@
 //! Questions on the terminal. Without one, never asks.
 
 use crate::output::Out;
-use crate::signals;
+use crate::process::signals;
 use nix::errno::Errno;
 
 /// Whether the user can see and answer a question.

@@ -3,7 +3,7 @@
 use crate::confirm::{confirm, may_ask};
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_loop_app::consent::Difference;
+use ralph_loop_app::trust::consent::Difference;
 use ralph_loop_app::{App, Asked, RunRequest};
 use ralph_loop_protocol::describe::Tone;
 

@@ -4,9 +4,10 @@
 use crate::demo_repo::{self, DemoRun};
 use crate::error::CommandError;
 use crate::output::Out;
-use crate::server_env;
+use crate::process::server_env;
 use ralph_loop_agents::presets::find_program;
-use ralph_loop_app::{App, Environment, find};
+use ralph_loop_app::read::find;
+use ralph_loop_app::{App, Environment};
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_server::{Limits, Ready, ServeOptions};
 use serde_json::json;

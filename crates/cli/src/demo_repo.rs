@@ -1,7 +1,8 @@
 //! The demo's small repo: failing tests, and a scripted agent that fails before it succeeds.
 
 use crate::error::CommandError;
-use ralph_loop_app::{App, Environment, RunRequest, isolation};
+use ralph_loop_app::agents::isolation;
+use ralph_loop_app::{App, Environment, RunRequest};
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_git::Git;
 use ralph_loop_task::config::{Isolation, Mode};

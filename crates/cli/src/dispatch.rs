@@ -1,12 +1,13 @@
 //! Dispatches the parsed command line.
 
 use crate::args::{Cli, Command};
-use crate::command::{
-    apply, archive, attach, bug_report, clean, completions, control, cost, demo, deploy, diagnose, diff,
-    doctor, fork, guardrail, harness, home, hook, index, init, lint, list, logs, man, mcp, models, notify,
-    open, plan, plugin, probe, prove, publish, replay, restore, resume, run, sandbox, schema, serve, show,
-    status, trust, worker,
-};
+use crate::command::serve_all::{bug_report, deploy, hook, index, mcp, sandbox, serve, worker};
+use crate::command::setup::{completions, doctor, man, models, notify, plugin, probe, trust};
+use crate::command::start::{demo, fork, home, resume, run};
+use crate::command::steer::{control, diagnose, guardrail};
+use crate::command::take::{apply, archive, clean, diff, open, publish, restore};
+use crate::command::task::{harness, init, lint, plan, prove, schema};
+use crate::command::watch::{attach, cost, list, logs, replay, show, status};
 use crate::error::CommandError;
 use crate::output::Out;
 use clap::CommandFactory as _;

@@ -3,13 +3,14 @@
 use crate::confirm::{answer, may_ask};
 use crate::consent;
 use crate::error::CommandError;
-use crate::log;
 use crate::output::Out;
-use crate::report::{Presenter, summary};
-use crate::signals;
+use crate::process::log;
+use crate::process::signals;
+use crate::progress::report::{Presenter, summary};
+use ralph_loop_app::read::find;
+use ralph_loop_app::task::project;
 use ralph_loop_app::{
     App, ErrorKind, FinishedRun, NotifyRequest, Plan, PublishRequest, ReadyRun, ResumeOutcome, RunRequest,
-    find, project,
 };
 use ralph_loop_core::handle::ControlOutcome;
 use ralph_loop_protocol::control::BudgetChange;

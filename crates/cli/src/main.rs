@@ -13,27 +13,14 @@ mod demo_repo;
 mod dispatch;
 mod drive;
 mod error;
-mod fault;
-mod follow;
-mod live_text;
-mod log;
 mod output;
-mod own_code;
 mod parse;
-mod present;
-mod proof_text;
+mod process;
+mod progress;
 mod question;
-mod report;
-mod run_text;
-mod server_env;
-mod session_lines;
-mod signals;
-mod table;
 mod task_files;
-mod terminal;
 mod terminal_ui;
-mod version;
-mod words;
+mod text;
 
 use ralph_loop_app::{App, Environment};
 use std::process::ExitCode;
@@ -44,11 +31,11 @@ fn main() -> ExitCode {
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
     // Shell prompts and editors ask at every start, so skip building the command line.
-    if let Some(asked) = version::requested(std::env::args_os().skip(1)) {
+    if let Some(asked) = text::version::requested(std::env::args_os().skip(1)) {
         return output::version(asked);
     }
     // A hook runs at every tool call, so nothing may delay it.
-    if let Some(code) = command::hook::quick(std::env::args_os().skip(1)) {
+    if let Some(code) = command::serve_all::hook::quick(std::env::args_os().skip(1)) {
         return code;
     }
     // Only for the two that live as long as a run. Unoptimized code is so large that many small mappings are
@@ -56,14 +43,14 @@ fn main() -> ExitCode {
     if cfg!(not(debug_assertions))
         && std::env::args_os().nth(1).is_some_and(|word| word == "run" || word == "resume")
     {
-        own_code::in_small_blocks();
+        process::own_code::in_small_blocks();
     }
     let args = match args::parse(std::env::args_os()) {
         Ok(args) => args,
         Err(error) => return output::usage(&error, |name| args::parser().find_subcommand(name).is_some()),
     };
     let env = Environment::capture();
-    terminal::learn(&env);
+    process::terminal::learn(&env);
     let out = output::Out::new(args.style(), &env);
     let app = App::new(env);
     if args.verbose > 1
@@ -72,7 +59,7 @@ fn main() -> ExitCode {
             Some(args::Command::Run(_) | args::Command::Resume(_) | args::Command::Worker(_))
         )
     {
-        log::begin(&app, args.verbose > 1);
+        process::log::begin(&app, args.verbose > 1);
     }
     // Adopts and reaps what a killed guard leaves behind. A server's runs aren't its children.
     let adopts = match args.command {

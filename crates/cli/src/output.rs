@@ -10,14 +10,15 @@ mod marks;
 
 use self::marks::{Ink, inked, rendered};
 use crate::error::CommandError;
-use crate::version::{self, VersionRequest};
+use crate::text::version;
+use crate::text::version::VersionRequest;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use ralph_loop_app::Environment;
 use ralph_loop_protocol::describe::Tone;
-use ralph_loop_protocol::look::{ColorRole, Look};
-use ralph_loop_protocol::sanitize;
+use ralph_loop_protocol::display::look::{ColorRole, Look};
+use ralph_loop_protocol::display::sanitize;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::status::Status;
-use ralph_loop_protocol::text::one_line;
 use ralph_loop_task::command_line::join_argv;
 use std::io::{IsTerminal as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -165,7 +166,7 @@ impl Out {
 
     /// Like [`Self::say`], with a hanging indent.
     pub fn say_below(&self, column: usize, text: impl AsRef<str>) {
-        let columns = crate::terminal::columns().or_else(stderr_columns).filter(|_| self.live);
+        let columns = crate::process::terminal::columns().or_else(stderr_columns).filter(|_| self.live);
         if self.quiet {
             return;
         }
@@ -210,7 +211,7 @@ impl Out {
         if self.json {
             self.value(&serde_json::json!({ "success": false, "error": error.to_run_error() }));
         }
-        let message = crate::terminal::local_times(&error.message);
+        let message = crate::process::terminal::local_times(&error.message);
         self.warn(format!("{} {message}", self.err(Tone::Bad, "error:")));
         if let Some(cause) = &error.cause {
             for line in cause.lines() {

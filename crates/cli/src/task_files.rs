@@ -2,12 +2,12 @@
 
 use crate::error::CommandError;
 use jiff::Timestamp;
-use ralph_loop_app::project::{ProjectCommand, ProjectCommands};
-use ralph_loop_app::task_templates::{TaskTemplate, fill};
+use ralph_loop_app::task::project::{ProjectCommand, ProjectCommands};
+use ralph_loop_app::task::task_templates::{TaskTemplate, fill};
 use ralph_loop_task::config::{CommandLine, join_argv};
 use ralph_loop_task::dialect::Dialect;
 use ralph_loop_task::dialect::names;
-use ralph_loop_task::dialect::prd_tasks::TasksJson;
+use ralph_loop_task::dialect::plan::prd_tasks::TasksJson;
 use ralph_loop_task::dialect::ralph_json::{Entry, RalphJson};
 
 const TASK: &str = include_str!("templates/ralph_task.md");

@@ -1,9 +1,9 @@
 //! Opens the terminal UI on a capable terminal.
 
 use crate::error::CommandError;
-use crate::fault;
 use crate::output::Out;
-use crate::signals;
+use crate::process::fault;
+use crate::process::signals;
 use ralph_loop_app::App;
 use ralph_loop_tui::Opening;
 use ralph_loop_tui::remote::Server;

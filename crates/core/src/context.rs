@@ -1,25 +1,27 @@
 //! What every step uses: journal, state, clock, observers, user-facing logs.
 
 use crate::error::DriveError;
-use crate::kept_alive::KeptAlive;
 use crate::observers::{Observer, Observers};
+use crate::record::kept_alive::KeptAlive;
 use crate::refusals::Refusals;
 use ralph_loop_domain::ports::{Clock, CustomCheck, Notifier};
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_domain::vars::Vars;
-use ralph_loop_journal::ahead::FilesAhead;
-use ralph_loop_journal::artifacts::{self, OutputLog};
+use ralph_loop_journal::JournalError;
+use ralph_loop_journal::folder::artifacts;
+use ralph_loop_journal::folder::artifacts::OutputLog;
+use ralph_loop_journal::folder::layout::{RalphDir, RunDir};
+use ralph_loop_journal::folder::{shown, snapshot};
 use ralph_loop_journal::journal::Journal;
-use ralph_loop_journal::layout::{RalphDir, RunDir};
+use ralph_loop_journal::journal::ahead::FilesAhead;
 use ralph_loop_journal::live::LiveLog;
-use ralph_loop_journal::wake::Waker;
-use ralph_loop_journal::{JournalError, shown, snapshot};
-use ralph_loop_protocol::budget::BudgetKind;
+use ralph_loop_journal::live::wake::Waker;
 use ralph_loop_protocol::describe::describe;
+use ralph_loop_protocol::display::sanitize;
+use ralph_loop_protocol::display::text::duration;
 use ralph_loop_protocol::event::{Effect, EffectIntended, EgressRefused, Event, EventBody};
-use ralph_loop_protocol::sanitize;
-use ralph_loop_protocol::text::duration;
+use ralph_loop_protocol::money::budget::BudgetKind;
 use ralph_loop_task::config::VerifierConfig;
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -4,9 +4,9 @@
 //! killed run's next step is whatever it hadn't done.
 
 use crate::error::DriveError;
-use crate::integrity::WatchedRunFiles;
-use crate::run_writer::RunWriter;
-use crate::step::recheck::baseline_lacks_programs;
+use crate::resume::integrity::WatchedRunFiles;
+use crate::resume::run_writer::RunWriter;
+use crate::step::checks::recheck::baseline_lacks_programs;
 use ralph_loop_domain::decide::{Step, decide};
 use ralph_loop_protocol::event::{Event, EventBody};
 use ralph_loop_protocol::outcome::{EndReason, RunResult};

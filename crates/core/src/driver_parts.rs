@@ -4,17 +4,17 @@ use crate::context::{CancelFlag, Context};
 use crate::help::{Helpers, StuckAdvisor};
 use crate::observers::Observer;
 use crate::refusals::Refusals;
-use crate::run_writer::WriterOptions;
-use ralph_loop_domain::installed::InstalledFolder;
+use crate::resume::run_writer::WriterOptions;
 use ralph_loop_domain::ports::{
     Agent, Clock, CustomCheck, Forge, GitRemote, Notifier, Sandbox, SandboxKeeper, Workspace,
 };
 use ralph_loop_domain::redact::Redactor;
+use ralph_loop_domain::repo::installed::InstalledFolder;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_domain::vars::Vars;
-use ralph_loop_journal::follow::Follower;
+use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_journal::journal::{Journal, Places};
-use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_journal::live::follow::Follower;
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::id::{MachineId, Seq, TreeId};
 use ralph_loop_protocol::lease::DriverLease;

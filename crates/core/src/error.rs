@@ -43,7 +43,7 @@ impl DriveError {
             }
             Self::Workspace(error) => (ErrorCode::IterationFailed, error.hint.clone()),
             Self::Setup { guessed, .. } => {
-                let hint = ralph_loop_domain::setup::setup_failed_hint(*guessed);
+                let hint = ralph_loop_domain::repo::setup::setup_failed_hint(*guessed);
                 let hint = if *guessed { hint.to_owned() } else { format!("{hint}, then `ralph resume`") };
                 (ErrorCode::SandboxInitFailed, Some(hint))
             }

@@ -2,20 +2,21 @@
 //! the terminal, the server and library users.
 
 use crate::clock::SystemClock;
-use crate::kept_alive::KeptAlive;
+use crate::record::kept_alive::KeptAlive;
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{AgentResources, BrowserInfo, Clock as _, ProcessInfo};
 use ralph_loop_domain::state::RunState;
-use ralph_loop_journal::follow::Follower;
-use ralph_loop_journal::layout::RunDir;
-use ralph_loop_journal::stream::{RunStream, StreamItem, StreamStart};
-use ralph_loop_journal::{JournalError, inbox, lock, plain, snapshot};
+use ralph_loop_journal::folder::layout::RunDir;
+use ralph_loop_journal::folder::{plain, snapshot};
+use ralph_loop_journal::live::follow::Follower;
+use ralph_loop_journal::live::stream::{RunStream, StreamItem, StreamStart};
+use ralph_loop_journal::{JournalError, inbox, lock};
 use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::display::view::BestNumber;
 use ralph_loop_protocol::event::{Event, EventBody, Verdict};
 use ralph_loop_protocol::id::{AgentName, CommitId, RunId};
 use ralph_loop_protocol::money::{Cost, Tokens, Usd};
 use ralph_loop_protocol::status::Status;
-use ralph_loop_protocol::view::BestNumber;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

@@ -2,11 +2,12 @@
 
 use crate::context::Context;
 use crate::error::DriveError;
-use crate::guardrails::{GUARDRAILS, MEMORY_MAX};
-use ralph_loop_domain::guardrail;
+use crate::record::guardrails::{GUARDRAILS, MEMORY_MAX};
 use ralph_loop_domain::ports::StopCause;
+use ralph_loop_domain::repo::guardrail;
 use ralph_loop_domain::state::Stage;
-use ralph_loop_journal::{artifacts, inbox, snapshot};
+use ralph_loop_journal::folder::{artifacts, snapshot};
+use ralph_loop_journal::inbox;
 use ralph_loop_protocol::control::{Control, Letter};
 use ralph_loop_protocol::event::{EventBody, SpecChanged};
 use ralph_loop_protocol::id::Digest;

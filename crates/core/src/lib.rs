@@ -34,42 +34,27 @@
 //! between threads, and one process can run several. [`handle::RunHandle`] watches and steers a run through its
 //! journal and inbox alone.
 
-mod append_only;
-mod baseline;
-mod changelog;
 pub mod clock;
 mod context;
 pub mod driver;
 mod driver_parts;
 mod error;
-mod file_stamp;
-mod guardrails;
 pub mod handle;
 pub mod handover;
 pub mod help;
 mod inbox;
-mod integrity;
-mod kept_alive;
-mod live;
-mod log_tail;
 pub mod loop_agent;
 mod notify;
 mod observers;
-mod plan_progress;
 pub mod prompt;
 mod proof;
-mod receipt;
+mod record;
 mod refusals;
-pub mod relocate;
-pub mod replay;
-mod resources;
 mod result;
+pub mod resume;
 pub mod run_id;
-mod run_writer;
-mod sandboxes;
 mod step;
 mod stuck_detector;
-mod task_book;
 
 pub use context::CancelFlag;
 pub use driver::{Driver, DriverParts, Progress};
@@ -80,11 +65,11 @@ pub use loop_agent::{
 };
 pub use notify::{catch_up, is_outstanding};
 pub use observers::{LiveStatus, Observer};
+pub use record::task_book::is_same_task;
 pub use refusals::Refusals;
-pub use run_writer::{RunWriter, WriterOptions};
+pub use resume::run_writer::{RunWriter, WriterOptions};
 pub use step::prove_commit::{CommitProof, CommitToProve, HunkLimits, HunkReport, UnnoticedHunk};
 pub use stuck_detector::StuckDetector;
-pub use task_book::is_same_task;
 
 /// Compiles and runs the code of `docs/LIBRARY.md`.
 #[cfg(doctest)]

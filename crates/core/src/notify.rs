@@ -6,15 +6,15 @@
 
 use crate::context::{CancelFlag, Context};
 use crate::error::DriveError;
-use ralph_loop_domain::notify::notification;
 use ralph_loop_domain::ports::{Clock, Notification, Notifier};
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::{OpenOccasion, RunState};
+use ralph_loop_domain::text::notify::notification;
+use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_journal::journal::{Journal, Places};
-use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_protocol::display::sanitize;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::event::{Effect, EventBody, Notified};
-use ralph_loop_protocol::sanitize;
-use ralph_loop_protocol::text::one_line;
 use std::path::PathBuf;
 use std::sync::Arc;
 

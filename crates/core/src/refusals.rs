@@ -1,6 +1,6 @@
 //! Hosts that the sandbox blocked: collected by its threads, journaled by the engine.
 
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_protocol::display::text::one_line;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

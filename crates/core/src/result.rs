@@ -2,9 +2,9 @@
 
 use crate::driver_parts::Driver;
 use ralph_loop_domain::state::RunState;
-use ralph_loop_protocol::level::ProofLevel;
 use ralph_loop_protocol::money::Usd;
 use ralph_loop_protocol::outcome::{EndReason, ErrorCode, HumanReason, RunError, RunResult};
+use ralph_loop_protocol::proof::level::ProofLevel;
 
 /// Size limit of the diff for the caller.
 const DIFF_MAX: usize = 16 * 1024 * 1024;
@@ -80,7 +80,7 @@ impl Driver {
 
 fn suspended(state: &RunState) -> String {
     let by = state.people.suspended_by.as_deref().unwrap_or("a signal");
-    let done = ralph_loop_protocol::text::count(state.iterations.count as usize, "iteration");
+    let done = ralph_loop_protocol::display::text::count(state.iterations.count as usize, "iteration");
     format!("Suspended by {by} after {done}. `ralph resume {}` goes on.", state.spec.run_id)
 }
 

@@ -1,7 +1,7 @@
 //! The best number of a run that is to improve one.
 
 use crate::state::RunState;
-use ralph_loop_protocol::view::BestNumber;
+use ralph_loop_protocol::display::view::BestNumber;
 
 /// The best number so far, if the run should improve one.
 pub fn best(state: &RunState) -> Option<BestNumber> {

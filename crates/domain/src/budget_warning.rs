@@ -1,8 +1,8 @@
 //! Warnings about budgets that are nearly used, once each.
 
 use crate::state::RunState;
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::EventBody;
-use ralph_loop_protocol::text;
 use ralph_loop_task::budget::Spent;
 
 /// Budget warnings that are due.

@@ -1,17 +1,17 @@
 //! The decision: a pure function from the state to the next step.
 
-use crate::end_summary;
 use crate::handover;
+use crate::model::select::{AgentChoice, SelectionInput, choose};
 use crate::ports::StopCause;
 use crate::recovery;
-use crate::select::{AgentChoice, SelectionInput, choose};
 use crate::state::{Current, NeedsHuman, RunState, Stage};
 pub use crate::step::Step;
+use crate::text::end_summary;
 use jiff::{SignedDuration, Timestamp};
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::{EventBody, SessionEnd, Verdict};
 use ralph_loop_protocol::id::AgentName;
 use ralph_loop_protocol::outcome::{EndReason, HumanReason};
-use ralph_loop_protocol::text;
 use ralph_loop_task::config::{Completion, OnStuck, RunWhen};
 use std::time::Duration;
 

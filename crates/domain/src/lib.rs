@@ -8,29 +8,20 @@
 //! The outside world is a handful of small traits in [`ports`]; their backends are in other crates and are passed to
 //! the driver.
 
-pub mod address;
 pub mod best;
 pub mod budget_warning;
-pub mod change_text;
-pub mod claim;
 pub mod decide;
-mod end_summary;
-pub mod guardrail;
 pub mod handover;
-pub mod installed;
 pub mod model;
-pub mod notify;
 pub mod ports;
-pub mod price;
 pub mod proof;
-pub mod protect;
 pub mod recovery;
 pub mod redact;
+pub mod repo;
 pub mod secret_name;
-pub mod select;
-pub mod setup;
 pub mod state;
 pub mod step;
 pub mod stuck;
+pub mod text;
 pub mod vars;
 pub mod view;

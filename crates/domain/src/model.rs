@@ -3,6 +3,9 @@
 //! A backend translates these to its provider's API and back. It keeps no state between calls; the caller sends the
 //! whole conversation each time. The backend retries with bounded waits; the caller decides what a failure means.
 
+pub mod price;
+pub mod select;
+
 use crate::ports::StopCause;
 use jiff::{SignedDuration, Timestamp};
 use ralph_loop_protocol::event::SessionEnd;

@@ -7,10 +7,10 @@
 use crate::state::RunState;
 use crate::stuck::Signals;
 use jiff::{SignedDuration, Timestamp};
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::{EventBody, Rung, Verdict};
 use ralph_loop_protocol::id::AgentName;
 use ralph_loop_protocol::stuck::StuckDetails;
-use ralph_loop_protocol::text;
 use ralph_loop_task::config::{AgentConfig, AgentKind, OnStuck};
 
 /// What to do next for a stuck run.

@@ -3,19 +3,19 @@
 use crate::state::{RunState, Stage};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use ralph_loop_protocol::budget::BudgetKind;
 use ralph_loop_protocol::describe::clock_time;
-use ralph_loop_protocol::event::CheckResult;
-use ralph_loop_protocol::event::TestsQuestion;
-use ralph_loop_protocol::money::Usd;
-use ralph_loop_protocol::outcome::{EndReason, HumanReason};
-use ralph_loop_protocol::status::Status;
-use ralph_loop_protocol::text::duration;
-use ralph_loop_protocol::view::{
+use ralph_loop_protocol::display::text::duration;
+use ralph_loop_protocol::display::view::{
     AgentStanding, AgentView, BudgetView, CheckRefusal, CriterionView, CurrentView, FinishedView,
     IterationView, NeedsView, PrView, ProofView, SandboxView, SpentView, WaitView,
 };
-pub use ralph_loop_protocol::view::{CheckView, RunView, SetupView};
+pub use ralph_loop_protocol::display::view::{CheckView, RunView, SetupView};
+use ralph_loop_protocol::event::CheckResult;
+use ralph_loop_protocol::event::TestsQuestion;
+use ralph_loop_protocol::money::Usd;
+use ralph_loop_protocol::money::budget::BudgetKind;
+use ralph_loop_protocol::outcome::{EndReason, HumanReason};
+use ralph_loop_protocol::status::Status;
 use ralph_loop_task::spec::WorkspaceKind;
 use std::time::Duration;
 

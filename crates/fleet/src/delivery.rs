@@ -5,7 +5,7 @@ use crate::trigger::{RepoTrigger, Triggers};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use jiff::Timestamp;
 use ralph_loop_protocol::control::Control;
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_protocol::display::text::one_line;
 use serde_json::Value;
 use sha2::Sha256;
 

@@ -15,7 +15,7 @@ use ralph_loop_app::{
 };
 use ralph_loop_core::CancelFlag;
 use ralph_loop_domain::vars::Vars;
-use ralph_loop_journal::layout::RunDir;
+use ralph_loop_journal::folder::layout::RunDir;
 use ralph_loop_protocol::control::BudgetChange;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::outcome::EndReason;
@@ -51,7 +51,7 @@ pub struct Held {
 
 /// The name of this process as a worker: the one that the fleet knows it by, or one of its own.
 fn names(env: &Environment) -> Result<(String, String), AppError> {
-    let machine = ralph_loop_journal::machine::id(&env.state_home()?)?.to_string();
+    let machine = ralph_loop_journal::folder::machine::id(&env.state_home()?)?.to_string();
     let worker = env.vars().filled("RALPH_WORKER").unwrap_or_else(|| machine.clone());
     let holder = env.vars().filled(HOLDER).unwrap_or_else(|| format!("{worker}/{}", std::process::id()));
     Ok((worker, holder))

@@ -54,7 +54,7 @@ impl From<sqlx::Error> for FleetError {
         // An address may stand in the words of a connection that failed; it may hold a password.
         let said = match &error {
             sqlx::Error::Configuration(_) => "its address cannot be read".to_owned(),
-            other => ralph_loop_protocol::text::one_line(&other.to_string(), 300),
+            other => ralph_loop_protocol::display::text::one_line(&other.to_string(), 300),
         };
         Self::Database(said)
     }
@@ -62,7 +62,7 @@ impl From<sqlx::Error> for FleetError {
 
 impl From<object_store::Error> for FleetError {
     fn from(error: object_store::Error) -> Self {
-        Self::Store(ralph_loop_protocol::text::one_line(&error.to_string(), 300))
+        Self::Store(ralph_loop_protocol::display::text::one_line(&error.to_string(), 300))
     }
 }
 

@@ -100,7 +100,7 @@ pub async fn release(
     .bind(&lease.run)
     .bind(lease.epoch)
     .bind(status)
-    .bind(problem.map(|why| ralph_loop_protocol::text::one_line(why, 500)))
+    .bind(problem.map(|why| ralph_loop_protocol::display::text::one_line(why, 500)))
     .execute(db)
     .await?;
     Ok(released.rows_affected() == 1)
@@ -119,7 +119,7 @@ pub async fn release_failed(db: impl PgExecutor<'_>, lease: &Lease, why: &str) -
     )
     .bind(&lease.run)
     .bind(lease.epoch)
-    .bind(ralph_loop_protocol::text::one_line(why, 500))
+    .bind(ralph_loop_protocol::display::text::one_line(why, 500))
     .execute(db)
     .await?;
     Ok(released.rows_affected() == 1)

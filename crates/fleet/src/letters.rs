@@ -1,8 +1,8 @@
 //! People's controls on their way to a run that may be on any machine.
 
 use crate::error::FleetError;
+use ralph_loop_journal::folder::layout::RunDir;
 use ralph_loop_journal::inbox;
-use ralph_loop_journal::layout::RunDir;
 use ralph_loop_protocol::control::Letter;
 use sqlx::{PgConnection, PgExecutor, PgPool};
 

@@ -209,7 +209,7 @@ pub async fn not_begun(pool: &PgPool, run: &str, why: &str) -> Result<(), FleetE
          WHERE run = $1 AND status = 'queued'",
     )
     .bind(run)
-    .bind(ralph_loop_protocol::text::one_line(why, 500))
+    .bind(ralph_loop_protocol::display::text::one_line(why, 500))
     .execute(pool)
     .await?;
     Ok(())

@@ -4,7 +4,7 @@
 use crate::db::Fleet;
 use crate::error::FleetError;
 use crate::lease::Lease;
-use ralph_loop_journal::seal::{Seal, SealSource, Settle};
+use ralph_loop_journal::journal::seal::{Seal, SealSource, Settle};
 use ralph_loop_protocol::lease::Epoch;
 use ralph_loop_sandbox::LeaseClock;
 use sqlx::pool::PoolConnection;

@@ -46,7 +46,7 @@ fn fitting(body: &str, max: usize) -> String {
     if body.len() <= max {
         return body.to_owned();
     }
-    format!("{}{CUT}", ralph_loop_protocol::text::head(body, max - CUT.len()))
+    format!("{}{CUT}", ralph_loop_protocol::display::text::head(body, max - CUT.len()))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use ralph_loop_domain::ports::{
     Baseline, Checkpoint, CheckpointRequest, GitRemote, Leftovers, Outgoing, OutgoingPart, Publisher, Push,
     PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
 };
-use ralph_loop_domain::protect::ProtectedChange;
+use ralph_loop_domain::repo::protect::ProtectedChange;
 use ralph_loop_protocol::event::{FileChange, RefMove};
 use ralph_loop_protocol::id::{CommitId, RunId, TreeId};
 use std::collections::BTreeMap;

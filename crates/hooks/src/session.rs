@@ -5,10 +5,11 @@ use crate::marker::{self, Marker};
 use crate::project::Project;
 use crate::reply::Reply;
 use crate::{HookContext, memory};
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_safe_fs::{Links, SafeDir};
-use ralph_loop_task::dialect::plan_order::{self, Due};
-use ralph_loop_task::dialect::prd_tasks;
+use ralph_loop_task::dialect::plan::plan_order;
+use ralph_loop_task::dialect::plan::plan_order::Due;
+use ralph_loop_task::dialect::plan::prd_tasks;
 
 const TASKS_MAX: u64 = 4 * 1024 * 1024;
 

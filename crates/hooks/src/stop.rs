@@ -8,9 +8,10 @@ use crate::marker::{self, MarkedPlan, Marker};
 use crate::project::Project;
 use crate::reply::Reply;
 use crate::{HookContext, memory};
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_safe_fs::{Links, SafeDir};
-use ralph_loop_task::dialect::prd_tasks::{self, TasksJson};
+use ralph_loop_task::dialect::plan::prd_tasks;
+use ralph_loop_task::dialect::plan::prd_tasks::TasksJson;
 use serde_json::Value;
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 
 use crate::proxy::ProxySettings;
 use crate::tls::TlsError;
-use ralph_loop_protocol::text::deepest_cause;
+use ralph_loop_protocol::display::text::deepest_cause;
 
 /// A client can't be created.
 #[derive(Debug, thiserror::Error)]

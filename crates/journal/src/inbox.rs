@@ -2,8 +2,8 @@
 //! journals how far it has read, so no control is lost or applied twice.
 
 use crate::error::JournalError;
-use crate::layout::RunDir;
-use crate::wake;
+use crate::folder::layout::RunDir;
+use crate::live::wake;
 use ralph_loop_protocol::control::{Control, Letter};
 use std::fs::OpenOptions;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -48,7 +48,7 @@ pub type InboxLine = (Result<Letter, String>, u64);
 /// The inbox from byte `from` on: letters and invalid lines, with the position after each.
 pub fn read(run: &RunDir, from: u64) -> Result<Vec<InboxLine>, JournalError> {
     let path = run.inbox();
-    let Ok(mut file) = crate::plain::read(&path) else { return Ok(Vec::new()) };
+    let Ok(mut file) = crate::folder::plain::read(&path) else { return Ok(Vec::new()) };
     let length = file.metadata().map_err(|e| JournalError::file("read", &path, e))?.len();
     if length <= from {
         return Ok(Vec::new());
@@ -75,7 +75,7 @@ pub fn read(run: &RunDir, from: u64) -> Result<Vec<InboxLine>, JournalError> {
         let letter = serde_json::from_slice::<Letter>(line).map_err(|e| {
             format!(
                 "not a control ({e}): {}",
-                ralph_loop_protocol::text::one_line(&String::from_utf8_lossy(line), 120)
+                ralph_loop_protocol::display::text::one_line(&String::from_utf8_lossy(line), 120)
             )
         });
         letters.push((letter, at));

@@ -5,14 +5,23 @@
 //! older layout, whose record is in the workspace, also have a hard link under `.git/ralph/`, so that `git clean
 //! -fdx` loses nothing.
 
+pub mod ahead;
+pub(crate) mod flush;
+pub mod index;
+pub(crate) mod places;
+pub mod read;
+pub mod repair;
+pub mod seal;
+pub mod tail;
+
 use crate::error::JournalError;
-use crate::flush::Flusher;
-use crate::index;
-use crate::places::open_append;
-use crate::read::{encode, parse, refuse_newer};
-use crate::repair::{catch_up, heal, relink_missing, set_aside};
-use crate::seal::{Seal, Settle, is_same, write_all_or_nothing};
-use crate::stamp::Stamp;
+use crate::journal::flush::Flusher;
+
+use crate::folder::stamp::Stamp;
+use crate::journal::places::open_append;
+use crate::journal::read::{encode, parse, refuse_newer};
+use crate::journal::repair::{catch_up, heal, relink_missing, set_aside};
+use crate::journal::seal::{Seal, Settle, is_same, write_all_or_nothing};
 use jiff::Timestamp;
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_protocol::event::{Event, EventBody};
@@ -24,7 +33,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use crate::error::EVENT_MAX;
-pub use crate::places::Places;
+pub use crate::journal::places::Places;
 
 /// The only writer of a run's journal.
 #[derive(Debug)]

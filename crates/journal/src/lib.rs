@@ -8,32 +8,11 @@
 //! which process drives, [`registry`] finds runs of any folder, and [`artifacts`] writes everything that an event may
 //! name by its digest.
 
-pub mod ahead;
-pub mod artifacts;
 pub mod error;
-mod flush;
-pub mod follow;
+pub mod folder;
 pub mod inbox;
-pub mod index;
 pub mod journal;
-pub mod layout;
 pub mod live;
-mod live_read;
-mod live_record;
 pub mod lock;
-pub mod machine;
-mod places;
-pub mod plain;
-mod ralph_files;
-pub mod read;
-pub mod registry;
-pub mod repair;
-pub mod seal;
-pub mod shown;
-pub mod snapshot;
-mod stamp;
-pub mod stream;
-pub mod tail;
-pub mod wake;
 
 pub use error::JournalError;

@@ -2,13 +2,19 @@
 //!
 //! Agent text, tool calls, output of checks and token counts are too many for the journal and decide nothing, so they
 //! are in a separate bounded file that nothing depends on. [`LiveLog`] is its writer: it collects output, writes at
-//! most ten times a second, and ignores failed writes. [`crate::stream::RunStream`] reads it together with the
+//! most ten times a second, and ignores failed writes. [`crate::live::stream::RunStream`] reads it together with the
 //! events.
 
-use crate::layout::RunDir;
-use crate::live_read;
-pub use crate::live_record::{LIVE_MAX, LiveBody, LiveRecord};
-use crate::plain;
+pub mod follow;
+pub(crate) mod live_read;
+pub(crate) mod live_record;
+pub mod stream;
+pub mod wake;
+
+use crate::folder::layout::RunDir;
+
+use crate::folder::plain;
+pub use crate::live::live_record::{LIVE_MAX, LiveBody, LiveRecord};
 use jiff::Timestamp;
 use ralph_loop_protocol::id::Seq;
 use std::io::Write as _;

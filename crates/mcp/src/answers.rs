@@ -1,7 +1,7 @@
 //! Tool answers, cut to a size that models can use.
 
 use ralph_loop_app::AppError;
-use ralph_loop_protocol::text::head;
+use ralph_loop_protocol::display::text::head;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 

@@ -2,14 +2,16 @@
 
 use crate::answers::Outcome;
 use crate::desk::Desk;
-use ralph_loop_app::lint::checks::TaskCheck;
 use ralph_loop_app::race::RaceBy;
-use ralph_loop_app::{
-    App, AppError, RaceRequest, RunRequest, TaskInput, lint, races, repo_file, status, task_source,
-};
+use ralph_loop_app::race::races;
+use ralph_loop_app::read::status;
+use ralph_loop_app::task::lint::checks::TaskCheck;
+use ralph_loop_app::task::{lint, task_source};
+use ralph_loop_app::trust::repo_file;
+use ralph_loop_app::{App, AppError, RaceRequest, RunRequest, TaskInput};
 use ralph_loop_core::handle::ControlOutcome;
 use ralph_loop_protocol::control::Control;
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_task::config::Isolation;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
@@ -341,7 +343,7 @@ fn run_result(app: &App, folder: &Path, args: &Arguments) -> Outcome {
     let facts = app.facts(folder, args.run())?;
     let view = facts.view();
     let record = facts.entry.run_dir();
-    let proof = ralph_loop_journal::plain::read_text(&record.path().join("proof.json"), 1024 * 1024);
+    let proof = ralph_loop_journal::folder::plain::read_text(&record.path().join("proof.json"), 1024 * 1024);
     let proof: Option<Value> = serde_json::from_str(&proof).ok();
     Ok(json!({
         "run_id": facts.entry.run_id,

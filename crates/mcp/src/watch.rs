@@ -1,10 +1,11 @@
 //! Waits for a run and reports its events.
 
 use crate::answers::Outcome;
-use ralph_loop_app::{App, status};
+use ralph_loop_app::App;
+use ralph_loop_app::read::status;
 use ralph_loop_protocol::describe::describe;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::id::Seq;
-use ralph_loop_protocol::text::one_line;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use crate::channel::Channel;
 use crate::process;
-use ralph_loop_domain::notify::heading;
 use ralph_loop_domain::ports::Notification;
+use ralph_loop_domain::text::notify::heading;
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_task::config::NotifyConfig;
 

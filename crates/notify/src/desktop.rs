@@ -2,8 +2,8 @@
 
 use crate::channel::Channel;
 use crate::process;
-use ralph_loop_domain::notify::{body, heading};
 use ralph_loop_domain::ports::{Notification, Occasion};
+use ralph_loop_domain::text::notify::{body, heading};
 use ralph_loop_domain::vars::Vars;
 
 pub(crate) struct Desktop {

@@ -4,8 +4,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use ralph_loop_domain::notify::{body, heading};
 use ralph_loop_domain::ports::Notification;
+use ralph_loop_domain::text::notify::{body, heading};
 
 /// Octets of a text that fit into one encoded word of a header line.
 const WORD: usize = 42;

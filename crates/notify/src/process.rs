@@ -4,7 +4,7 @@
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use ralph_loop_domain::vars::Vars;
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_protocol::display::text::one_line;
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};

@@ -2,8 +2,8 @@
 
 use crate::channel::{Channel, proxy_settings, variable};
 use crate::http::Post;
-use ralph_loop_domain::notify::{body, heading};
 use ralph_loop_domain::ports::Notification;
+use ralph_loop_domain::text::notify::{body, heading};
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_http::ProxySettings;
 use ralph_loop_task::config::{NotifyConfig, SLACK_VARIABLE};

@@ -74,7 +74,7 @@ pub fn of_patch(patch: &[u8]) -> Vec<Hunk> {
                 if hunk.lines == 0 {
                     hunk.line = hunk.start + hunk.new.len() + 1;
                     let shown = String::from_utf8_lossy(line);
-                    hunk.text = ralph_loop_protocol::text::one_line(&shown, TEXT_MAX);
+                    hunk.text = ralph_loop_protocol::display::text::one_line(&shown, TEXT_MAX);
                 }
                 hunk.lines += 1;
                 match mark {

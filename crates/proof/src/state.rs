@@ -1,7 +1,7 @@
+use ralph_loop_protocol::display::text::count;
 use ralph_loop_protocol::event::{CheckResult, TestsQuestion};
-use ralph_loop_protocol::level::{HarnessChange, ProofLevel};
+use ralph_loop_protocol::proof::level::{HarnessChange, ProofLevel};
 use ralph_loop_protocol::proof::{Difference, DifferenceKind, Suppression};
-use ralph_loop_protocol::text::count;
 use ralph_loop_task::config::{RequiredProof, TestsPolicy};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -363,8 +363,8 @@ impl Verdict {
 mod tests {
     use super::*;
     use ralph_loop_protocol::id::{Digest, TreeId};
-    use ralph_loop_protocol::level::HarnessSource;
-    use ralph_loop_protocol::test_counts::TestCounts;
+    use ralph_loop_protocol::proof::level::HarnessSource;
+    use ralph_loop_protocol::proof::test_counts::TestCounts;
 
     /// A check's end: `+3` three tests pass, `-1/3` one of three fails, `ok` and `no` without a report,
     /// `none` no tests.

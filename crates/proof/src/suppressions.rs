@@ -1,8 +1,8 @@
 //! Comments that switch a tool off for a line. A run that adds some reaches at most `own tests`, because a
 //! reviewer must read them.
 
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::proof::Suppression;
-use ralph_loop_protocol::text::one_line;
 
 /// The comments searched for.
 pub const COMMENTS: [&str; 15] = [

@@ -8,32 +8,20 @@
 //! These formats are published: they grow but don't break. The crate doesn't depend on any other, so that a reader of
 //! a run needs nothing else of the engine.
 
-pub mod budget;
 pub mod control;
 pub mod describe;
-pub mod diagnosis;
+pub mod display;
 pub mod event;
 pub mod id;
-pub mod in_session;
 pub mod lease;
-pub mod level;
-pub mod look;
 pub mod money;
 pub mod notification;
 pub mod outcome;
 pub mod proof;
-pub mod protected;
-pub mod race;
-pub mod receipt;
 #[cfg(feature = "schema")]
 mod requires;
 pub mod role;
-pub mod sanitize;
 #[cfg(feature = "schema")]
 pub mod schema;
-pub mod signals;
 pub mod status;
 pub mod stuck;
-pub mod test_counts;
-pub mod text;
-pub mod view;

@@ -1,5 +1,9 @@
 //! Money and tokens: what a session used, its cost, and how reliable that number is.
 
+pub mod budget;
+pub mod in_session;
+pub mod receipt;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::ops::{Add, AddAssign};

@@ -1,9 +1,9 @@
 //! How a run ends: its result object, exit code and typed errors.
 
-use crate::budget::BudgetKind;
 use crate::id::RunId;
-use crate::level::{ProofLevel, Watching};
+use crate::money::budget::BudgetKind;
 use crate::money::{Cost, TokenSum, Usd};
+use crate::proof::level::{ProofLevel, Watching};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

@@ -1,11 +1,15 @@
 //! The proof of a run, `proof.json`: everything that a reader needs to trust the result, or to see why not.
 
+pub mod level;
+pub mod protected;
+pub mod test_counts;
+
 use crate::event::CheckResult;
 pub use crate::event::TestsQuestion;
 use crate::id::{AgentName, CommitId, RunId, TreeId};
-pub use crate::level::{HarnessChange, HarnessSource, ProofLevel, Watching};
 use crate::money::{AgentTotals, Cost, TokenSum};
-use crate::protected::ProtectedChange;
+pub use crate::proof::level::{HarnessChange, HarnessSource, ProofLevel, Watching};
+use crate::proof::protected::ProtectedChange;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

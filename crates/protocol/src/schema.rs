@@ -32,13 +32,13 @@ pub fn all() -> Vec<Published> {
             "The evidence of a run's final check, written beside its journal. Readers must accept keys that they do not know.",
             Parts::Named,
         ),
-        of::<crate::diagnosis::Report>(
+        of::<crate::stuck::diagnosis::Report>(
             "diagnosis",
             "a doctor's report",
             "What the doctor answers after reading the record of a run.",
             Parts::Inline,
         ),
-        of::<crate::receipt::Receipt>(
+        of::<crate::money::receipt::Receipt>(
             "receipt",
             "receipt.json",
             "What one iteration used, did and was judged to be. Readers must accept keys that they do not know.",
@@ -56,7 +56,7 @@ pub fn all() -> Vec<Published> {
             "One intervention of a person, with who sent it. A run takes each id once.",
             Parts::Named,
         ),
-        of::<crate::view::RunView>(
+        of::<crate::display::view::RunView>(
             "view",
             "a run as it stands",
             "What is known of a run at one moment. Readers must accept keys that they do not know.",

@@ -1,5 +1,8 @@
 //! What the stuck rules read from an iteration's output, kept in the event that ends it.
 
+pub mod diagnosis;
+pub mod signals;
+
 use serde::{Deserialize, Serialize};
 
 /// What the engine read from an iteration's output; part of the event that ends it.

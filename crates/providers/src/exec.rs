@@ -317,8 +317,9 @@ impl ExecSink for Deaf<'_> {
 
 fn news(text: &str) -> Result<News, String> {
     let line = |mark: &str| text.lines().find_map(|line| line.strip_prefix(mark)).map(str::trim);
-    let said = line("c ")
-        .ok_or_else(|| format!("no state in `{}`", ralph_loop_protocol::text::one_line(text, 120)))?;
+    let said = line("c ").ok_or_else(|| {
+        format!("no state in `{}`", ralph_loop_protocol::display::text::one_line(text, 120))
+    })?;
     let end = match said.split_once(' ') {
         None if said == "-" => None,
         None if said == "lost" || said == "gone" => Some(Ended::Lost),

@@ -268,7 +268,7 @@ impl VendorClient {
     }
 
     fn clean(&self, text: &str) -> String {
-        ralph_loop_protocol::text::one_line(&redact(text, &self.secrets, "[key]"), 300)
+        ralph_loop_protocol::display::text::one_line(&redact(text, &self.secrets, "[key]"), 300)
     }
 }
 

@@ -13,8 +13,9 @@
 #![allow(clippy::disallowed_methods, reason = "it starts processes and reads clocks")]
 
 use jiff::{SignedDuration, Timestamp};
-use ralph_loop_journal::layout::StateHome;
-use ralph_loop_journal::registry::{self, Registration};
+use ralph_loop_journal::folder::layout::StateHome;
+use ralph_loop_journal::folder::registry;
+use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::money::{Cost, Usd};
 use ralph_loop_server::home::ServerHome;
 use ralph_loop_server::index::{Index, Indexed};

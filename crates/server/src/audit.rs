@@ -2,7 +2,7 @@
 
 use crate::home::ServerHome;
 use jiff::Timestamp;
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_protocol::display::text::one_line;
 use serde::{Deserialize, Serialize};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! Authentication: a bearer token or a browser session. Every route takes a [`Caller`], so none is reachable
 //! without one.
 
+use crate::http::problem::Problem;
 use crate::people::{Person, Role, same};
-use crate::problem::Problem;
 use crate::server::Server;
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
@@ -149,7 +149,7 @@ pub fn check_origin(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 fn foreign(origin: &str) -> Problem {
-    let shown = ralph_loop_protocol::text::one_line(origin, 100);
+    let shown = ralph_loop_protocol::display::text::one_line(origin, 100);
     Problem::forbidden(format!("the request came from a page of `{shown}`"))
         .hint("open this server's own page; behind a proxy, let it pass the Host header on")
 }

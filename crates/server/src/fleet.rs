@@ -1,5 +1,8 @@
 //! The fleet side of a server: database and triggers.
 
+pub(crate) mod fleet_secrets;
+pub(crate) mod fleet_work;
+
 use ralph_loop_app::{AppError, Environment};
 use ralph_loop_fleet::trigger::Triggers;
 use ralph_loop_fleet::{Fleet, db};

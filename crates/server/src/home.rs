@@ -1,8 +1,8 @@
 //! The server's private files, below the user's `ralph` folder.
 
 use ralph_loop_app::AppError;
-use ralph_loop_journal::artifacts;
-use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::folder::artifacts;
+use ralph_loop_journal::folder::layout::StateHome;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 

@@ -6,22 +6,17 @@
 
 pub mod audit;
 pub mod auth;
-pub mod extract;
 pub mod fleet;
-mod fleet_secrets;
-mod fleet_work;
 pub mod home;
+pub mod http;
 pub mod index;
-mod layers;
 pub mod live;
 pub mod metrics;
 #[cfg(feature = "schema")]
 pub mod openapi;
 mod options;
 mod otlp;
-pub mod page;
 pub mod people;
-pub mod problem;
 mod rebuild;
 pub mod routes;
 pub mod row;

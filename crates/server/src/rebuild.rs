@@ -4,7 +4,7 @@ use crate::home::ServerHome;
 use crate::index::{Index, Indexed, entries, read_run};
 use crate::scheduler::read_queue;
 use ralph_loop_app::{App, AppError};
-use ralph_loop_journal::registry;
+use ralph_loop_journal::folder::registry;
 use std::path::{Path, PathBuf};
 
 /// Rows written at once.

@@ -1,14 +1,14 @@
 //! One run as lists show it.
 
 use jiff::Timestamp;
-use ralph_loop_app::asked_by;
-use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::start::asked_by;
 use ralph_loop_domain::state::Stage;
 use ralph_loop_domain::view;
-use ralph_loop_journal::registry::Registration;
-use ralph_loop_protocol::level::ProofLevel;
+use ralph_loop_journal::folder::registry::Registration;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::money::Cost;
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_protocol::proof::level::ProofLevel;
 use serde::{Deserialize, Serialize};
 
 /// One run as lists show it.
@@ -192,7 +192,7 @@ impl RunRow {
     pub fn search_text(&self) -> String {
         let branch = self.branch.as_deref().unwrap_or_default();
         let text = format!("{} {} {} {branch}", self.id, self.task, self.repo).to_lowercase();
-        ralph_loop_protocol::text::head(&text, SEARCH_MAX).to_owned()
+        ralph_loop_protocol::display::text::head(&text, SEARCH_MAX).to_owned()
     }
 }
 

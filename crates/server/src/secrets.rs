@@ -151,7 +151,7 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_loop_journal::layout::StateHome;
+    use ralph_loop_journal::folder::layout::StateHome;
 
     fn open(folder: &std::path::Path, key: Option<&str>) -> Result<Secrets, AppError> {
         let home = ServerHome::make(&StateHome::at(folder)).unwrap();

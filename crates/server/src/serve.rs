@@ -1,9 +1,10 @@
 //! Starts and stops a server: it listens first and loads what it needs while answering.
 
 use crate::fleet::FleetSide;
+use crate::fleet::{fleet_secrets, fleet_work};
 use crate::home::ServerHome;
+use crate::http::layers;
 use crate::index::Index;
-use crate::layers;
 use crate::live::Live;
 use crate::options::{Ready, ServeOptions};
 use crate::otlp;
@@ -12,7 +13,6 @@ use crate::routes;
 use crate::scheduler::Scheduler;
 use crate::secrets::Secrets;
 use crate::server::{Server, ServerParts};
-use crate::{fleet_secrets, fleet_work};
 use axum::middleware;
 use ralph_loop_app::{App, AppError};
 use ralph_loop_core::clock::SystemClock;

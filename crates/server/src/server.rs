@@ -3,19 +3,19 @@
 use crate::audit::{Audit, AuditEntry};
 use crate::fleet::FleetSide;
 use crate::home::ServerHome;
+use crate::http::problem::Problem;
 use crate::index::Index;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::people::{LoginCodes, LoginLimiter, People, Sessions};
-use crate::problem::Problem;
 use crate::scheduler::Scheduler;
 use crate::secrets::Secrets;
 use jiff::Timestamp;
 use ralph_loop_app::App;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_domain::ports::Clock as _;
-use ralph_loop_journal::layout::StateHome;
-use ralph_loop_journal::registry::Registration;
+use ralph_loop_journal::folder::layout::StateHome;
+use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::id::RunId;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -140,10 +140,13 @@ impl Server {
 
     pub fn entry(&self, run: &str) -> Result<Registration, Problem> {
         let wrong = || {
-            Problem::missing(format!("run `{}` doesn't exist", ralph_loop_protocol::text::one_line(run, 80)))
+            Problem::missing(format!(
+                "run `{}` doesn't exist",
+                ralph_loop_protocol::display::text::one_line(run, 80)
+            ))
         };
         let run = RunId::parse(run).map_err(|_| wrong())?;
-        ralph_loop_journal::registry::find(&self.home, &run).ok_or_else(wrong)
+        ralph_loop_journal::folder::registry::find(&self.home, &run).ok_or_else(wrong)
     }
 
     /// Records an action. If recording fails, the action must not happen.

@@ -1,7 +1,8 @@
 //! Prints what reading large tasks costs: `cargo run --release -p ralph-loop-task --example parse_cost`.
 #![allow(clippy::print_stdout, reason = "an example that prints its measurements")]
 
-use ralph_loop_task::dialect::{Dialect, TaskTexts, checkbox, parse, plan_edit};
+use ralph_loop_task::dialect::plan::plan_edit;
+use ralph_loop_task::dialect::{Dialect, TaskTexts, checkbox, parse};
 use ralph_loop_task::lint::{LintFacts, lint};
 use std::time::Instant;
 

@@ -15,7 +15,8 @@ fn main() -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     let schemas = ralph_loop_protocol::schema::all().into_iter().chain(ralph_loop_task::schema::all());
     let files = schemas.map(|published| (format!("{}.schema.json", published.name), published.schema));
-    for (name, value) in files.chain([("looks.json".to_owned(), ralph_loop_protocol::look::table())]) {
+    for (name, value) in files.chain([("looks.json".to_owned(), ralph_loop_protocol::display::look::table())])
+    {
         let path = folder.join(&name);
         let text = match serde_json::to_string_pretty(&value) {
             Ok(text) => text + "\n",

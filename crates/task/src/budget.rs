@@ -1,9 +1,9 @@
 //! Budgets: the hard limits of a run, their use, and when to warn.
 
 use jiff::Timestamp;
-pub use ralph_loop_protocol::budget::BudgetKind;
 use ralph_loop_protocol::control::BudgetChange;
 use ralph_loop_protocol::money::Usd;
+pub use ralph_loop_protocol::money::budget::BudgetKind;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

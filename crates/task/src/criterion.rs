@@ -1,7 +1,7 @@
 //! Criteria: the conditions that make a task done, and how each is checked. One type for every task format.
 
 use crate::command_line::CommandLine;
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_protocol::display::text::one_line;
 use serde::{Deserialize, Serialize};
 
 /// A position in a task file, counted from 1; the column counts characters.

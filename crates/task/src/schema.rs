@@ -5,7 +5,7 @@
 
 use crate::config::{ConfigFile, ModelsFile};
 use crate::dialect::frontmatter::Frontmatter;
-use crate::dialect::prd_tasks::TasksJson;
+use crate::dialect::plan::prd_tasks::TasksJson;
 use crate::dialect::ralph_json::RalphJson;
 use ralph_loop_protocol::schema::{Published, file};
 

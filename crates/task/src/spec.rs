@@ -119,7 +119,7 @@ impl Task {
         Ok(Self {
             id: None,
             ticket: None,
-            title: ralph_loop_protocol::text::one_line(title, 80),
+            title: ralph_loop_protocol::display::text::one_line(title, 80),
             text: text.replace("\r\n", "\n"),
             source: source.to_owned(),
             dialect: Dialect::PromptMd,

@@ -3,7 +3,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use ralph_loop_task::dialect::plan_edit::{changed_illegally, set_passes};
+use ralph_loop_task::dialect::plan::plan_edit::{changed_illegally, set_passes};
 use ralph_loop_task::dialect::{Dialect, TaskTexts, checkbox, detect_text, frontmatter, parse, template};
 use ralph_loop_task::lint::{LintFacts, apply_fixes, lint, prompt_sections};
 

@@ -4,9 +4,9 @@ use crate::data::Screen;
 use crate::log::Kind;
 use crate::model::Model;
 use crate::msg::{Live, Msg};
-use crate::theme::Theme;
 use crate::update::update;
 use crate::view::view;
+use crate::widget::theme::Theme;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ratatui::Terminal;
@@ -22,7 +22,7 @@ pub struct Stage {
 impl Stage {
     pub fn new(view_json: &str, lines: usize, (columns, rows): (u16, u16)) -> Option<Self> {
         let mut model = Model::new(Theme::MONO, (columns, rows), Timestamp::UNIX_EPOCH, TimeZone::UTC);
-        let run: ralph_loop_protocol::view::RunView = serde_json::from_str(view_json).ok()?;
+        let run: ralph_loop_protocol::display::view::RunView = serde_json::from_str(view_json).ok()?;
         model.screen = Screen::Run;
         model.run.id = run.run_id.to_string();
         model.run.tab = 1;

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 use ralph_loop_app::AppError;
-use ralph_loop_app::lint::probe::ProbeEnd;
-use ralph_loop_protocol::sanitize;
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_app::task::lint::probe::ProbeEnd;
+use ralph_loop_protocol::display::sanitize;
+use ralph_loop_protocol::display::text::one_line;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,8 +16,10 @@ pub struct Draft {
 
 impl Draft {
     pub fn new(text: &str) -> Self {
-        let mut text = ralph_loop_protocol::sanitize::block(ralph_loop_protocol::text::head(text, BYTES_MAX))
-            .into_owned();
+        let mut text = ralph_loop_protocol::display::sanitize::block(
+            ralph_loop_protocol::display::text::head(text, BYTES_MAX),
+        )
+        .into_owned();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
@@ -64,7 +66,7 @@ impl Draft {
 
     #[must_use]
     pub fn with_title(&self, title: &str) -> Self {
-        let title = ralph_loop_protocol::text::one_line(title, 80);
+        let title = ralph_loop_protocol::display::text::one_line(title, 80);
         match self.title() {
             Some(old) => Self::new(&self.text.replacen(&format!("# {old}"), &format!("# {title}"), 1)),
             None => Self::new(&format!("# {title}\n\n{}", self.text)),
@@ -101,7 +103,7 @@ impl Draft {
     /// Adds a line to a section.
     #[must_use]
     pub fn with_line(&self, section: &str, line: &str) -> Self {
-        let line = ralph_loop_protocol::text::one_line(line, 400);
+        let line = ralph_loop_protocol::display::text::one_line(line, 400);
         let line = if line.starts_with("- ") { line } else { format!("- {line}") };
         let body = self.section(section);
         if body.lines().any(|old| old.trim() == line) {

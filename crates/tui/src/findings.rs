@@ -1,6 +1,6 @@
 //! Parses reviewers' findings: JSON, or plain lines if an agent ignores the format.
 
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_protocol::display::text::one_line;
 use serde::Deserialize;
 
 /// Findings kept per reviewer.

@@ -10,20 +10,14 @@
 
 mod data;
 mod draft;
-mod draw;
-mod editor;
 mod findings;
-mod form;
 mod keys;
 mod log;
 mod model;
 mod msg;
-mod overlay;
 pub mod remote;
 mod runtime;
 mod screen;
-mod text;
-mod theme;
 mod update;
 mod view;
 
@@ -32,5 +26,6 @@ mod tests;
 
 #[doc(hidden)]
 pub mod bench;
+mod widget;
 
 pub use runtime::{Left, Opening, can_open, run};

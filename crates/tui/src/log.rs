@@ -1,7 +1,7 @@
 //! A run's live output as lines: bounded, sanitized, searchable. Only visible lines are laid out.
 
-use crate::text::{contains, wrap};
-use ralph_loop_protocol::sanitize;
+use crate::widget::text::{contains, wrap};
+use ralph_loop_protocol::display::sanitize;
 use std::collections::VecDeque;
 
 /// Limits of lines and bytes.
@@ -81,7 +81,7 @@ impl Log {
         while let Some(part) = parts.next() {
             held.push_str(part);
             while held.len() > LINE_MAX {
-                let cut = ralph_loop_protocol::text::head(&held, LINE_MAX).len();
+                let cut = ralph_loop_protocol::display::text::head(&held, LINE_MAX).len();
                 let rest = held.split_off(cut);
                 self.push(kind, &held);
                 held = rest;

@@ -5,18 +5,18 @@ use crate::data::{
     ToneLine,
 };
 use crate::draft::Draft;
-use crate::editor::Editor;
 use crate::findings::Finding;
-use crate::form::Form;
 use crate::keys::Action;
 use crate::log::Log;
 use crate::msg::Effect;
-use crate::theme::Theme;
+use crate::widget::editor::Editor;
+use crate::widget::form::Form;
+use crate::widget::theme::Theme;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use ralph_loop_protocol::in_session::SessionCost;
-use ralph_loop_protocol::race::RaceView;
-use ralph_loop_protocol::view::RunView;
+use ralph_loop_protocol::display::race::RaceView;
+use ralph_loop_protocol::display::view::RunView;
+use ralph_loop_protocol::money::in_session::SessionCost;
 use ratatui::layout::Rect;
 use std::collections::{BTreeMap, VecDeque};
 

@@ -8,9 +8,9 @@ use crate::keys::Chord;
 use crate::log::Kind;
 use jiff::Timestamp;
 use ralph_loop_protocol::control::Control;
-use ralph_loop_protocol::in_session::SessionCost;
-use ralph_loop_protocol::race::RaceView;
-use ralph_loop_protocol::view::RunView;
+use ralph_loop_protocol::display::race::RaceView;
+use ralph_loop_protocol::display::view::RunView;
+use ralph_loop_protocol::money::in_session::SessionCost;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Live {

@@ -1,15 +1,16 @@
 //! Applies messages to the model: pure, one at a time; effects are returned.
 
 use crate::data::{Problem, Screen};
-use crate::editor::{Editor, Move};
 use crate::keys::{self, Action, Chord, is_text};
 use crate::model::{BaselineState, Model, Notice, Overlay, Purpose, RACE_TAB};
 use crate::msg::{Effect, Msg};
-use crate::overlay::{self, Outcome};
 use crate::screen::{finalize, review, run, setup, start, studio, summary, welcome};
-use ralph_loop_protocol::look::Look;
+use crate::widget::editor::{Editor, Move};
+use crate::widget::overlay;
+use crate::widget::overlay::Outcome;
+use ralph_loop_protocol::display::look::Look;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::status::Status;
-use ralph_loop_protocol::text::one_line;
 use ralph_loop_task::command_line::join_argv;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 
@@ -393,7 +394,7 @@ fn failed(model: &mut Model, problem: Problem) {
 }
 
 /// Handles a run's new view; opens the summary once at its end.
-fn viewed(model: &mut Model, view: Box<ralph_loop_protocol::view::RunView>) -> Vec<Effect> {
+fn viewed(model: &mut Model, view: Box<ralph_loop_protocol::display::view::RunView>) -> Vec<Effect> {
     if view.run_id.as_str() != model.run.id {
         return Vec::new();
     }

@@ -1,13 +1,13 @@
 //! Draws a frame: top bar, screen, key bar, overlay. Pure; returns the click targets.
 
 use crate::data::Screen;
-use crate::draw::{Canvas, rows, without};
 use crate::keys;
 use crate::model::{Hit, Model, Notice};
-use crate::overlay;
 use crate::screen::{finalize, review, run, setup, start, studio, summary, welcome};
-use crate::text::width;
-use crate::theme::{Role, Sign};
+use crate::widget::draw::{Canvas, rows, without};
+use crate::widget::overlay;
+use crate::widget::text::width;
+use crate::widget::theme::{Role, Sign};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 

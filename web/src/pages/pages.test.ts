@@ -148,7 +148,7 @@ describe("shapes", () => {
   });
   it("of agents keep their color", () => {
     expect(["claude", "claude-opus", "codex"].map(agentColor)).toEqual([0, 0, 1]);
-    // The numbers that the terminal UI gives them (`crates/protocol/src/look.rs`).
+    // The numbers that the terminal UI gives them (`crates/protocol/src/display/look.rs`).
     expect(["claudette", "my-agent", "ägent"].map(agentColor)).toEqual([4, 3, 1]);
   });
   it("of agents have the colors of the terminal", () => {

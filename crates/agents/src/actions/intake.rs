@@ -5,7 +5,7 @@ use super::contract::{
 };
 use super::json::only_object;
 use crate::bounded::kind;
-use ralph_loop_protocol::text::nearest;
+use ralph_loop_protocol::display::text::nearest;
 use serde_json::{Map, Value};
 use std::fmt::{self, Write as _};
 use std::time::Duration;
@@ -165,7 +165,7 @@ fn action(fields: &Fields<'_>, found: &mut Problems) -> Option<Action> {
         other => {
             let near = nearest(other, TYPES.iter().copied());
             let hint = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-            let other = ralph_loop_protocol::text::one_line(other, 40);
+            let other = ralph_loop_protocol::display::text::one_line(other, 40);
             let what = format!("\"{other}\" is not one of {}{hint}", TYPES.join(", "));
             found.add(&fields.place("type"), &what);
             None
@@ -209,7 +209,7 @@ impl<'a> Fields<'a> {
                 Some(near) => format!("; did you mean \"{near}\"?"),
                 None => format!("; known are {}", keys.join(", ")),
             };
-            let key = ralph_loop_protocol::text::one_line(key, 40);
+            let key = ralph_loop_protocol::display::text::one_line(key, 40);
             found.add(&self.place(&key), &format!("unknown key{hint}"));
         }
     }

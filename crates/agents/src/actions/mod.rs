@@ -25,9 +25,9 @@ use ralph_loop_domain::ports::{
     Stream,
 };
 use ralph_loop_domain::redact::Redactor;
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
 use ralph_loop_protocol::id::AgentName;
-use ralph_loop_protocol::text;
 use ralph_loop_task::config::{AgentConfig, Models};
 use serde_json::{Value, json};
 use std::sync::Arc;

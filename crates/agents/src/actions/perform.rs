@@ -11,8 +11,8 @@ use ralph_loop_domain::ports::{
     SessionRequest, SessionSink, StopCause, Stream, WriteMode,
 };
 use ralph_loop_domain::redact::Redactor;
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
-use ralph_loop_protocol::text;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::Path;

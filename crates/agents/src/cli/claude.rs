@@ -1,18 +1,20 @@
 //! `claude -p --output-format json` (one object, or an array with `--verbose`) and `stream-json` (an object per
 //! line). All three are the same events; the last one is the result.
 
+pub(super) mod claude_result;
+
 use super::activity::only_looks;
-use super::claude_result::{StreamFacts, judge, tokens_of, usage};
 use super::parser::{
     Parsed, ParserSink, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
     ended_without_result, final_message, no_result,
 };
 use super::stream::Events;
+use crate::cli::claude::claude_result::{StreamFacts, judge, tokens_of, usage};
 use crate::limits;
 use crate::objects::leading_type;
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
 use ralph_loop_protocol::money::Tokens;
-use ralph_loop_protocol::text;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;

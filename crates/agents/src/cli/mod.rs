@@ -3,7 +3,6 @@
 
 mod activity;
 mod claude;
-mod claude_result;
 mod codex;
 mod command;
 mod gemini;

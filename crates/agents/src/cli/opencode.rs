@@ -9,9 +9,9 @@ use super::stream::Events;
 use super::words;
 use crate::bounded::RESPONSE_MAX;
 use crate::limits;
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
 use ralph_loop_protocol::money::{CostBasis, Tokens, Usage, Usd};
-use ralph_loop_protocol::text;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

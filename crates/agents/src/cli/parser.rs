@@ -5,9 +5,9 @@ use super::words;
 use crate::bounded;
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{ExecEnd, FINAL_MESSAGE_MAX, SessionSink, StopCause, Stream};
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
 use ralph_loop_protocol::money::{Tokens, Usage};
-use ralph_loop_protocol::text;
 use serde_json::{Value, json};
 use std::path::Path;
 

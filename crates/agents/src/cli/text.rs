@@ -11,9 +11,9 @@ use crate::bounded::{RESPONSE_MAX, Tail};
 use crate::limits;
 use crate::scan::fold;
 use ralph_loop_domain::ports::Stream;
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
 use ralph_loop_protocol::money::Usage;
-use ralph_loop_protocol::text;
 use serde_json::json;
 
 const STDOUT_MAX: usize = 256 * 1024;

@@ -3,8 +3,8 @@
 use super::parser::{ProcessClose, REASON_MAX};
 use crate::limits;
 use crate::scan::{ends_of, fold, has_any};
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
-use ralph_loop_protocol::text;
 use serde_json::Value;
 
 const CONTEXT: &[&str] = &[

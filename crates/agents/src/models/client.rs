@@ -205,7 +205,7 @@ impl ModelCall<'_> {
 
     fn understood(&self, body: &[u8]) -> Result<WireReply, Tried> {
         let value = serde_json::from_slice(body).map_err(|e| {
-            let seen = ralph_loop_protocol::text::one_line(&String::from_utf8_lossy(body), 120);
+            let seen = ralph_loop_protocol::display::text::one_line(&String::from_utf8_lossy(body), 120);
             self.garbled(&format!("the answer is not JSON ({e}): {seen}"))
         })?;
         let turn = self.request.messages.len();

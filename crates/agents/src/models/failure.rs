@@ -2,7 +2,7 @@
 
 use super::retry::{self, Again};
 use ralph_loop_domain::model::ModelErrorKind;
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_protocol::display::text::one_line;
 use serde_json::Value;
 
 const SAID_MAX: usize = 300;

@@ -262,7 +262,7 @@ fn provider_of(profile: &Profile) -> Result<(&'static Provider, String), ModelEr
 fn unknown(profile: &Profile, named: &str) -> ModelError {
     let names = PROVIDERS.iter().map(|p| p.name);
     let prefix = named.split_once('/').map(|(name, _)| name);
-    let near = prefix.and_then(|p| ralph_loop_protocol::text::nearest(p, names.clone()));
+    let near = prefix.and_then(|p| ralph_loop_protocol::display::text::nearest(p, names.clone()));
     let hint = match (near, prefix) {
         (Some(near), _) => format!("did you mean `{near}/…`?"),
         (None, Some(_)) => format!(
@@ -271,7 +271,7 @@ fn unknown(profile: &Profile, named: &str) -> ModelError {
         ),
         (None, None) => "write it as PROVIDER/MODEL, for example `openai/NAME` with `base_url`".to_owned(),
     };
-    let name = ralph_loop_protocol::text::one_line(named, 80);
+    let name = ralph_loop_protocol::display::text::one_line(named, 80);
     wrong(profile, format!("profile `{}`: unknown provider for model `{name}`", profile.name), hint)
 }
 
@@ -298,7 +298,7 @@ fn address(text: &str) -> Option<Url> {
 /// A URL for display: what precedes an `@` or follows a `?` may be secret.
 fn shown(address: &str) -> String {
     let end = address.rsplit('@').next().unwrap_or(address);
-    ralph_loop_protocol::text::one_line(end.split(['?', '#']).next().unwrap_or_default(), 80)
+    ralph_loop_protocol::display::text::one_line(end.split(['?', '#']).next().unwrap_or_default(), 80)
 }
 
 fn is_own(provider: &Provider, base: &Url) -> bool {

@@ -102,7 +102,7 @@ pub(crate) fn reader(wire: Wire, turn: usize) -> Box<dyn StreamReader> {
 
 pub(crate) fn json_of(event: &SseEvent) -> Result<Value, WireFault> {
     serde_json::from_str(&event.data).map_err(|e| {
-        let seen = ralph_loop_protocol::text::one_line(&event.data, 120);
+        let seen = ralph_loop_protocol::display::text::one_line(&event.data, 120);
         WireFault::Garbled(format!("an event of the stream is not JSON ({e}): {seen}"))
     })
 }

@@ -4,8 +4,8 @@ use super::deadline::{Deadline, SessionModelSink};
 use super::spend::{Pricing, SpendCounter};
 use ralph_loop_domain::model::{ModelClient, ModelReply, ModelRequest};
 use ralph_loop_domain::ports::{SessionRequest, SessionSink};
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
-use ralph_loop_protocol::text;
 use ralph_loop_task::config::{AgentConfig, Models, Profile};
 
 #[derive(Debug, Clone, PartialEq)]

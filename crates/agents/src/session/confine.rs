@@ -3,7 +3,7 @@
 //! This only refuses early, with a reason. The sandbox enforces it (it refuses links that lead out), and the engine
 //! checks protected files after every session, as a command can write anywhere in the workspace.
 
-use ralph_loop_domain::protect;
+use ralph_loop_domain::repo::protect;
 use std::path::{Component, Path, PathBuf};
 
 const PATH_MAX: usize = 1024;

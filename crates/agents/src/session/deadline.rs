@@ -2,8 +2,8 @@
 
 use ralph_loop_domain::model::ModelSink;
 use ralph_loop_domain::ports::{SessionRequest, SessionSink, StopCause};
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
-use ralph_loop_protocol::text;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 

@@ -2,7 +2,7 @@
 
 use crate::bounded::kind;
 use ralph_loop_domain::model::ToolSpec;
-use ralph_loop_protocol::text;
+use ralph_loop_protocol::display::text;
 use serde_json::{Map, Value};
 
 #[derive(Debug)]

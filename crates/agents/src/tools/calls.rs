@@ -11,8 +11,8 @@ use ralph_loop_domain::model::{ToolCall, ToolResult};
 use ralph_loop_domain::ports::{
     ActionEnd, ActionStart, Sandbox, SandboxError, SessionRequest, SessionSink, Stream,
 };
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
-use ralph_loop_protocol::text;
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};

@@ -17,9 +17,9 @@ use ralph_loop_domain::ports::{
     AgentRequests, FINAL_MESSAGE_MAX, Sandbox, SandboxError, SessionReport, SessionRequest, SessionSink,
     StopCause, Stream,
 };
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
 use ralph_loop_protocol::money::Usage;
-use ralph_loop_protocol::text;
 use ralph_loop_task::config::{AgentConfig, MAX_TOKENS_PER_ITERATION, Models};
 use serde_json::json;
 

@@ -3,8 +3,8 @@
 use super::halt::Halt;
 use super::process::{ProcessStart, Processes, Ready, Signal};
 use ralph_loop_domain::ports::{ProcessInfo, Sandbox};
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::outcome::ErrorCode;
-use ralph_loop_protocol::text;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

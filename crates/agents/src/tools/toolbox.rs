@@ -4,7 +4,7 @@ use super::args::Args;
 use super::custom::CustomTool;
 use super::kit::{self, Tool, ToolContext, ToolOutcome};
 use ralph_loop_domain::model::{ToolCall, ToolSpec};
-use ralph_loop_protocol::text;
+use ralph_loop_protocol::display::text;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Bytes of a custom tool's text that the model sees.

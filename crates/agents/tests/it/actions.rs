@@ -3,9 +3,9 @@
 use crate::support::model::{Fake, Session, config, failure, models, prices, reply};
 use proptest::prelude::*;
 use ralph_loop_agents::ActionsAgent;
-use ralph_loop_domain::claim::promises;
 use ralph_loop_domain::model::{Message, ModelErrorKind, ReplyPart, StopReason, TextPart, UserPart};
 use ralph_loop_domain::ports::{Agent as _, Ask, ExecRequest, SessionReport, StopCause};
+use ralph_loop_domain::text::claim::promises;
 use ralph_loop_protocol::event::SessionEnd;
 use ralph_loop_protocol::money::{CostBasis, Usd};
 use ralph_loop_sandbox::{MemoryExit, MemoryFiles, MemorySandbox};

@@ -1,6 +1,6 @@
 //! Model answers against the action contract: what is accepted, what is refused, and the messages.
 
-#[path = "../../../cli/tests/it/schemas/checker.rs"]
+#[path = "../../../cli/tests/it/tasks/schemas/checker.rs"]
 mod checker;
 
 use checker::problems;
@@ -256,7 +256,7 @@ proptest! {
     #[test]
     fn a_contract_with_a_piece_cut_off_never_panics(cut in 0usize..200, text in "[^{}]{0,20}") {
         let whole = with(json!({ "type": "write", "path": "ä", "content": "ö\n\"}{" })).to_string();
-        let cut = ralph_loop_protocol::text::head(&whole, cut);
+        let cut = ralph_loop_protocol::display::text::head(&whole, cut);
         let _ = read(&format!("{text}{cut}")).map_err(|e| e.to_string());
     }
 }

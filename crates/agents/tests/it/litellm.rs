@@ -3,12 +3,12 @@
 #![allow(clippy::disallowed_methods, reason = "starts the proxy and waits for it")]
 
 use ralph_loop_agents::HttpModelClient;
+use ralph_loop_domain::model::price::PriceTable;
 use ralph_loop_domain::model::{
     Message, ModelClient, ModelError, ModelErrorKind, ModelReply, ModelRequest, ModelSink, NoSink,
     StopReason, TextPart, ToolSpec, UserPart,
 };
 use ralph_loop_domain::ports::StopCause;
-use ralph_loop_domain::price::PriceTable;
 use ralph_loop_protocol::money::{Tokens, Usd};
 use ralph_loop_task::config::{Profile, Wire};
 use ralph_loop_testkit::model_server::{Action, ModelServer, Script};

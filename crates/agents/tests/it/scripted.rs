@@ -39,7 +39,7 @@ fn a_turn_edits_runs_and_says() {
     assert_eq!(sandbox.file("a").as_deref(), Some("one 2 three"));
     assert_eq!(sandbox.file("old"), None);
     assert_eq!(sandbox.asked.borrow()[0].argv, ["cargo", "test"]);
-    assert!(ralph_loop_domain::claim::promises(&report.final_message, "COMPLETE"));
+    assert!(ralph_loop_domain::text::claim::promises(&report.final_message, "COMPLETE"));
     assert_eq!(report.usage.tokens.unwrap().total(), 7);
     assert_eq!(report.usage.cost.unwrap().dollars(), 0.01);
     assert_eq!(report.duration.as_millis(), 2030);

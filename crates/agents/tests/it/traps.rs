@@ -296,7 +296,7 @@ fn gemini_splits_the_promise_over_deltas() {
 {\"type\":\"message\",\"role\":\"assistant\",\"content\":\"romise>COMPLETE</promise>\",\"delta\":true}
 {\"type\":\"result\",\"status\":\"success\",\"stats\":{\"models\":{\"g\":{\"tokens\":{\"prompt\":2000,\"cached\":800,\"candidates\":40,\"total\":2048}}}}}\n";
     let report = exited(GeminiJson, stdout, "", 0);
-    assert!(ralph_loop_domain::claim::promises(&report.final_message, "COMPLETE"));
+    assert!(ralph_loop_domain::text::claim::promises(&report.final_message, "COMPLETE"));
     let tokens = report.usage.tokens.unwrap();
     assert_eq!((tokens.input, tokens.cached, tokens.output), (1200, 800, 48), "the prompt holds the cached");
 }

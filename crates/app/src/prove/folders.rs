@@ -1,6 +1,6 @@
 //! What a proof keeps in the state folder while it runs.
 
-use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::folder::layout::StateHome;
 use ralph_loop_protocol::id::RunId;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ impl Folders {
         let source = own.join(top.file_name().unwrap_or_else(|| "repo".as_ref()));
         let below = |name: &str| home.path().join(name).join(run.as_str());
         let all = vec![own, below("proofs"), below("fences"), home.record(run).path().to_owned()];
-        let files = [home.folder_lock(&source), crate::hidden::kept_at(home, run)];
+        let files = [home.folder_lock(&source), crate::task::hidden::kept_at(home, run)];
         Self { source, all, files }
     }
 

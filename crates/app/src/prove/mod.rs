@@ -4,20 +4,25 @@
 mod folders;
 mod revision;
 
-use crate::consent::Gathering;
+use crate::config::{models, settings};
 use crate::environment::Environment;
 use crate::error::AppError;
+use crate::read::find;
 use crate::report::Reporter;
 use crate::request::{Overrides, RunRequest, TaskInput};
 use crate::run::{options, task};
+use crate::start::{locks, sandboxes};
+use crate::task::hidden;
 use crate::trust::Ask;
-use crate::{find, hidden, locks, models, repo_file, sandboxes, settings, wiring};
+use crate::trust::consent::Gathering;
+use crate::trust::repo_file;
+use crate::wiring;
 use folders::Folders;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::{CancelFlag, CommitProof, CommitToProve, Driver, HunkLimits, RunWriter};
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_git::{Repo, checkout};
-use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_protocol::id::CommitId;
 use ralph_loop_task::config::Isolation;
 use ralph_loop_task::dialect::{Dialect, Publish};

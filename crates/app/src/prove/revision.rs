@@ -1,8 +1,9 @@
 //! Which commit is proven, and which one it is compared with.
 
+use crate::config::settings;
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::{handover, settings};
+use crate::start::handover;
 use ralph_loop_domain::ports::GitRemote;
 use ralph_loop_git::{Error, Repo};
 use ralph_loop_protocol::id::TreeId;

@@ -2,20 +2,22 @@
 //! and thus trusted; files and commits come from a store.
 
 use super::elsewhere::{copy_for_agent, is_of_this_machine, refuse_odd_folder};
-pub use crate::fleet_mark::{driver_elsewhere, is_of_fleet, mark, note_driver};
+pub use crate::start::fleet_mark::{driver_elsewhere, is_of_fleet, mark, note_driver};
 
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
-use crate::{handover, record_trust, wiring};
+use crate::start::handover;
+use crate::trust::record_trust;
+use crate::wiring;
 use ralph_loop_core::clock::SystemClock;
-use ralph_loop_core::relocate;
+use ralph_loop_core::resume::relocate;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_git::{GitWorkspace, Repo, checkout};
-use ralph_loop_journal::artifacts;
-use ralph_loop_journal::follow::Follower;
+use ralph_loop_journal::folder::artifacts;
+use ralph_loop_journal::folder::layout::{RunDir, StateHome};
 use ralph_loop_journal::journal::Places;
-use ralph_loop_journal::layout::{RunDir, StateHome};
+use ralph_loop_journal::live::follow::Follower;
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::id::{MachineId, RunId, Seq};
 use ralph_loop_safe_fs::SafeDir;
@@ -38,8 +40,9 @@ pub struct Kept {
 pub fn is_here(env: &Environment, run: &RunId) -> Result<bool, AppError> {
     let home = env.state_home()?;
     let places = wiring::places(env, &home, run);
-    let here = ralph_loop_journal::machine::id(&home)?;
-    let known = ralph_loop_journal::registry::find(&home, run).is_some() && places.dir.spec().is_file();
+    let here = ralph_loop_journal::folder::machine::id(&home)?;
+    let known =
+        ralph_loop_journal::folder::registry::find(&home, run).is_some() && places.dir.spec().is_file();
     if !known {
         return Ok(false);
     }

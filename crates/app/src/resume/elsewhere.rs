@@ -1,19 +1,24 @@
 //! `ralph resume --from REMOTE RUN`: continues a run whose machine or sandbox is gone from the state it
 //! pushed.
 
+use crate::agents::isolation;
+use crate::config::{model_access, models, settings};
 use crate::environment::{DEFAULT_PROVIDER, Environment};
 use crate::error::AppError;
+use crate::read::find;
 use crate::report::{Notice, Reporter};
 use crate::run::works_on_copy;
-use crate::screen::{Screen, fetched_agent};
+use crate::start::handover;
 use crate::trust::Grants;
-use crate::{find, handover, isolation, model_access, models, record_trust, settings, wiring};
+use crate::trust::record_trust;
+use crate::trust::screen::{Screen, fetched_agent};
+use crate::wiring;
 use ralph_loop_core::clock::SystemClock;
-use ralph_loop_core::relocate;
+use ralph_loop_core::resume::relocate;
 use ralph_loop_domain::ports::{Baseline, GitRemote, Workspace as _};
 use ralph_loop_git::{GitWorkspace, Repo, agent_copy, checkout};
-use ralph_loop_journal::layout::{RalphDir, StateHome};
-use ralph_loop_journal::registry;
+use ralph_loop_journal::folder::layout::{RalphDir, StateHome};
+use ralph_loop_journal::folder::registry;
 use ralph_loop_protocol::id::{Digest, RunId};
 use ralph_loop_safe_fs::SafeDir;
 use ralph_loop_task::config::{AgentConfig, ConfigFile, Handover, Isolation, ProviderName};

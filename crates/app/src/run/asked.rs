@@ -1,11 +1,12 @@
 //! Lists what a run would request without starting it.
 
 use super::task;
-use crate::consent::{Asked, Gathering, TaskWords};
+use crate::config::{models, settings};
 use crate::environment::Environment;
 use crate::error::AppError;
+use crate::read::find;
 use crate::request::{RunRequest, TaskInput};
-use crate::{find, models, settings};
+use crate::trust::consent::{Asked, Gathering, TaskWords};
 
 /// Everything the run would request that only the user can allow. Problems of the task are reported at the
 /// start.

@@ -2,7 +2,7 @@
 
 use super::FinishedRun;
 use ralph_loop_domain::view::{CheckView, ViewContext, view};
-use ralph_loop_journal::snapshot;
+use ralph_loop_journal::folder::snapshot;
 
 impl FinishedRun {
     /// Every check with its last result and final verdict; empty if the record can't be read.
@@ -18,7 +18,7 @@ impl FinishedRun {
         let said = last.message.trim();
         let whole = said.strip_suffix(['?', '？'])?;
         let from = whole.rfind(['.', '!', '?', '\n']).map_or(0, |at| at + 1);
-        let question = ralph_loop_protocol::text::one_line(said.get(from..)?.trim(), 300);
+        let question = ralph_loop_protocol::display::text::one_line(said.get(from..)?.trim(), 300);
         Some((last.agent.to_string(), question))
     }
 }

@@ -1,16 +1,16 @@
 //! A run that this process drives, before and after.
 
-use crate::dotenv_lines::DotenvWatch;
+use crate::config::dotenv_lines::DotenvWatch;
 use crate::environment::{Environment, dotenv_pairs};
-use crate::older;
+use crate::read::older;
 use ralph_loop_core::driver::Attached;
 use ralph_loop_core::{Driver, Observer};
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_domain::vars::Vars;
-use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::folder::layout::StateHome;
+use ralph_loop_journal::folder::{shown, snapshot};
 use ralph_loop_journal::lock::RunLock;
-use ralph_loop_journal::{shown, snapshot};
 use ralph_loop_protocol::outcome::RunResult;
 use ralph_loop_task::spec::RunSpec;
 use std::path::PathBuf;
@@ -84,10 +84,10 @@ pub struct FinishedRun {
 impl FinishedRun {
     /// Records that the user has seen the end.
     pub fn mark_seen(&self) {
-        if let Some(entry) = ralph_loop_journal::registry::find(&self.home, &self.spec.run_id)
+        if let Some(entry) = ralph_loop_journal::folder::registry::find(&self.home, &self.spec.run_id)
             && snapshot::load(&entry.run_dir()).is_ok_and(|state| state.result.finished.is_some())
         {
-            crate::seen::mark(&entry);
+            crate::read::seen::mark(&entry);
         }
     }
 
@@ -115,8 +115,10 @@ pub(super) fn has_ended(state: &RunState) -> bool {
 
 /// The state of a run whose agent works on a copy.
 pub(super) fn handed_state(home: &StateHome, spec: &RunSpec) -> Option<RunState> {
-    let entry =
-        spec.hands_back().then(|| ralph_loop_journal::registry::find(home, &spec.run_id)).flatten()?;
+    let entry = spec
+        .hands_back()
+        .then(|| ralph_loop_journal::folder::registry::find(home, &spec.run_id))
+        .flatten()?;
     snapshot::load(&entry.run_dir()).ok()
 }
 

@@ -2,22 +2,25 @@
 //! another model or more guardrails. The first run doesn't change.
 
 use super::{Plan, prepare};
+use crate::config::{model_access, models};
 use crate::environment::Environment;
 use crate::error::AppError;
+use crate::read::find;
 use crate::report::Reporter;
 use crate::request::{self, Overrides, PlaceRequest, RunRequest, TaskInput};
-use crate::{find, hidden, model_access, models, record_trust};
+use crate::task::hidden;
+use crate::trust::record_trust;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_git::Repo;
 use ralph_loop_git::UserChanges;
-use ralph_loop_journal::follow::Follower;
-use ralph_loop_journal::layout::{RalphDir, RunDir};
-use ralph_loop_journal::registry::Registration;
-use ralph_loop_journal::{plain, snapshot};
+use ralph_loop_journal::folder::layout::{RalphDir, RunDir};
+use ralph_loop_journal::folder::registry::Registration;
+use ralph_loop_journal::folder::{plain, snapshot};
+use ralph_loop_journal::live::follow::Follower;
 use ralph_loop_protocol::control::{BudgetChange, Control};
+use ralph_loop_protocol::display::text::count;
 use ralph_loop_protocol::event::{Event, EventBody};
 use ralph_loop_protocol::id::{CommitId, RunId, Seq};
-use ralph_loop_protocol::text::count;
 use ralph_loop_task::spec::{ForkedFrom, RunSpec};
 use std::path::Path;
 

@@ -2,9 +2,9 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::handover;
+use crate::start::handover;
 use ralph_loop_git::Repo;
-use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_task::config::ConfigFile;
 use ralph_loop_task::dialect::names;

@@ -2,19 +2,20 @@
 //! word.
 
 use crate::error::AppError;
-use crate::find;
+use crate::read::find;
 use crate::request::PlaceRequest;
-use ralph_loop_core::relocate;
-use ralph_loop_domain::protect::covers;
+use ralph_loop_core::resume::relocate;
+use ralph_loop_domain::repo::protect::covers;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_git::{Repo, leftovers_in_checkout};
-use ralph_loop_journal::layout::StateHome;
-use ralph_loop_journal::registry::{self, Registration};
-use ralph_loop_journal::snapshot;
+use ralph_loop_journal::folder::layout::StateHome;
+use ralph_loop_journal::folder::registry;
+use ralph_loop_journal::folder::registry::Registration;
+use ralph_loop_journal::folder::snapshot;
 use ralph_loop_protocol::id::RunId;
-use ralph_loop_protocol::level::ProofLevel;
 use ralph_loop_protocol::outcome::EndReason;
+use ralph_loop_protocol::proof::level::ProofLevel;
 use ralph_loop_task::spec::{RunSpec, Task};
 use std::path::PathBuf;
 

@@ -5,12 +5,13 @@
 use super::{handed_state, has_ended, latest_of, remove_agent_copy};
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::state_files;
+use crate::start::state_files;
 use ralph_loop_domain::redact::Redactor;
-use ralph_loop_journal::artifacts::write_atomic;
-use ralph_loop_journal::layout::{RalphDir, StateHome};
-use ralph_loop_journal::registry::{self, Registration};
-use ralph_loop_journal::snapshot;
+use ralph_loop_journal::folder::artifacts::write_atomic;
+use ralph_loop_journal::folder::layout::{RalphDir, StateHome};
+use ralph_loop_journal::folder::registry;
+use ralph_loop_journal::folder::registry::Registration;
+use ralph_loop_journal::folder::snapshot;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
 use std::path::Path;

@@ -2,19 +2,20 @@
 //! money.
 
 use crate::assumptions::Assumptions;
+use crate::config::model_access;
+use crate::config::models::LoadedModels;
+use crate::config::settings;
+use crate::config::settings::LoadedSettings;
 use crate::environment::Environment;
 use crate::error::{AppError, ErrorKind};
-use crate::lint::checks;
-use crate::model_access;
-use crate::models::LoadedModels;
-use crate::project;
 use crate::request::{PlaceRequest, RunRequest, TaskInput};
-use crate::settings::{self, LoadedSettings};
+use crate::task::lint::checks;
+use crate::task::project;
 use ralph_loop_agents::presets;
-use ralph_loop_domain::price::PriceTable;
+use ralph_loop_domain::model::price::PriceTable;
 use ralph_loop_protocol::id::AgentName;
 use ralph_loop_protocol::money::Usd;
-use ralph_loop_task::config::{AgentKind, ConfigFile, Isolation, Settings, VerifierConfig, join_argv};
+use ralph_loop_task::config::{AgentKind, ConfigFile, Isolation, Settings, join_argv};
 use ralph_loop_task::dialect::ModelChoice;
 use std::path::Path;
 
@@ -30,7 +31,7 @@ pub fn isolation(
     if wanted == Isolation::None {
         return Ok(Isolation::None);
     }
-    crate::isolation::resolve(env, wanted).map_err(|error| match repo_says_none && own.is_none() {
+    crate::agents::isolation::resolve(env, wanted).map_err(|error| match repo_says_none && own.is_none() {
         true => error.cause(
             "the repo's config sets `isolation: none`, which works only as a flag or in your own config",
         ),
@@ -200,7 +201,7 @@ fn check_checks(frozen: &Settings, top: &Path) -> Vec<AppError> {
                 }
             }));
     }
-    problems.extend(crate::isolation::check(frozen).err());
+    problems.extend(crate::agents::isolation::check(frozen).err());
     problems
 }
 

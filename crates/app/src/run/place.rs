@@ -2,18 +2,21 @@
 
 use super::placement::PlacementRequest;
 use super::task::ChosenTask;
+use crate::agents::agent_settings;
 use crate::environment::Environment;
 use crate::error::AppError;
+use crate::read::find;
 use crate::report::{Notice, Reporter};
 use crate::request::{PlaceRequest, RunRequest};
-use crate::{agent_settings, find, handover, wiring};
+use crate::start::handover;
+use crate::wiring;
 use ralph_loop_agents::presets;
 use ralph_loop_git::UserChanges;
 use ralph_loop_git::{CloneDepth, LeftOut, Repo, agent_copy, checkout, sparse_folder};
-use ralph_loop_journal::layout::StateHome;
-use ralph_loop_journal::snapshot;
+use ralph_loop_journal::folder::layout::StateHome;
+use ralph_loop_journal::folder::snapshot;
+use ralph_loop_protocol::display::text::count;
 use ralph_loop_protocol::outcome::ErrorCode;
-use ralph_loop_protocol::text::count;
 use ralph_loop_task::config::{CloneConfig, Isolation};
 use ralph_loop_task::spec::RunSpec;
 use std::path::{Path, PathBuf};

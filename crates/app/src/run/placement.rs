@@ -4,13 +4,13 @@
 use super::{Plan, memory, place};
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::handover;
 use crate::report::Reporter;
 use crate::request::PlaceRequest;
+use crate::start::handover;
 use ralph_loop_core::RunWriter;
 use ralph_loop_git::{CloneDepth, LeftOut, Repo};
-use ralph_loop_journal::layout::{RalphDir, StateHome};
-use ralph_loop_journal::{artifacts, shown};
+use ralph_loop_journal::folder::layout::{RalphDir, StateHome};
+use ralph_loop_journal::folder::{artifacts, shown};
 use ralph_loop_protocol::event::Placed;
 use ralph_loop_protocol::id::{CommitId, Digest, RunId};
 use ralph_loop_task::dialect::template::{Vars, settled};
@@ -205,7 +205,7 @@ pub(crate) fn sweep(home: &StateHome) {
             continue;
         }
         let begun = fs::metadata(record.events()).is_ok_and(|meta| meta.len() > 0);
-        match ralph_loop_journal::snapshot::read_spec(&record) {
+        match ralph_loop_journal::folder::snapshot::read_spec(&record) {
             Ok(spec) if begun => drop(crate::wiring::register(home, &spec)),
             _ => remove_record(home, &run),
         }

@@ -6,7 +6,7 @@ use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::prompt::{self, PromptFiles};
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_domain::state::RunState;
-use ralph_loop_journal::layout::{RalphDir, RunDir};
+use ralph_loop_journal::folder::layout::{RalphDir, RunDir};
 
 impl Plan {
     /// The first session's prompt, redacted, without the agent's own additions. Creates nothing.

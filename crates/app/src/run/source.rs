@@ -2,15 +2,19 @@
 //! the folder; what is read there is untrusted, like any repo.
 
 use super::{place, task};
-use crate::consent::{Asked, push_ask};
+use crate::config::settings;
 use crate::environment::Environment;
 use crate::error::AppError;
+use crate::read::find;
 use crate::request::{PlaceRequest, RunRequest, TaskInput};
+use crate::start::handover;
+use crate::task::task_source;
+use crate::trust::consent::{Asked, push_ask};
+use crate::trust::repo_file;
 use crate::trust::store::TrustStore;
 use crate::trust::{Ask, AskKind, quoted};
-use crate::{find, handover, repo_file, settings, task_source};
 use ralph_loop_git::{CloneDepth, Repo};
-use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_protocol::outcome::ErrorCode;
 use ralph_loop_task::config::Publish;

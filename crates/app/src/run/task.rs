@@ -2,12 +2,12 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::lint::checks::WrittenChecks;
-use crate::lint::lint_task;
-use crate::repo_file;
 use crate::request::{RunRequest, TaskInput};
-use crate::task_source;
-use ralph_loop_journal::layout::RalphDir;
+use crate::task::lint::checks::WrittenChecks;
+use crate::task::lint::lint_task;
+use crate::task::task_source;
+use crate::trust::repo_file;
+use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_task::config::ConfigFile;
 use ralph_loop_task::dialect::{self, Dialect, ModelChoice, PrChoice, TaskFile, TaskTexts, adopt};

@@ -2,11 +2,12 @@
 
 use super::latest_of;
 use crate::error::AppError;
+use crate::read::find;
 use crate::request::{PlaceRequest, RunRequest, Unfinished};
-use crate::{find, locks};
+use crate::start::locks;
 use ralph_loop_git::Repo;
-use ralph_loop_journal::layout::StateHome;
-use ralph_loop_journal::snapshot;
+use ralph_loop_journal::folder::layout::StateHome;
+use ralph_loop_journal::folder::snapshot;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_task::config::Settings;
 use ralph_loop_task::spec::{Task, WorkspaceKind};

@@ -1,8 +1,8 @@
 //! The user's approvals: one file per repo in their state folder, `trust/<repo>.json`.
 
 use super::{Ask, identity};
-use ralph_loop_journal::artifacts;
-use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::folder::artifacts;
+use ralph_loop_journal::folder::layout::StateHome;
 use ralph_loop_protocol::id::Digest;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};

@@ -1,7 +1,7 @@
 //! Wraps messages at words.
 
 use super::marks::bare;
-use ralph_loop_protocol::sanitize;
+use ralph_loop_protocol::display::sanitize;
 use unicode_width::UnicodeWidthStr as _;
 
 /// Narrower terminals get no wrapping.

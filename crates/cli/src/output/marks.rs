@@ -100,7 +100,7 @@ pub fn rendered(text: &str, safe: impl Fn(&str) -> Cow<'_, str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_loop_protocol::sanitize;
+    use ralph_loop_protocol::display::sanitize;
 
     #[test]
     fn only_our_own_styling_becomes_escape_sequences() {

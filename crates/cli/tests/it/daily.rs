@@ -10,7 +10,6 @@ mod linked_agents;
 mod memory;
 mod merging;
 mod newcomer;
-mod newcomer_words;
 mod next_lines;
 mod plans;
 mod seeing;

@@ -1,5 +1,13 @@
 //! Task files through the real binary: lint with exact places and fixes, the files that `init` writes, conversions.
 
+pub(crate) mod archive;
+pub(crate) mod dialects;
+pub(crate) mod examples;
+pub(crate) mod plan;
+pub(crate) mod proof;
+pub(crate) mod prove;
+pub(crate) mod schemas;
+
 use crate::RALPH;
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};

@@ -6,8 +6,8 @@ use crate::error::DriveError;
 use jiff::{SignedDuration, Timestamp};
 use ralph_loop_domain::handover::{Gate, GateFacts, SLOW_POLL, needs_review, next_poll};
 use ralph_loop_domain::ports::{CiCheck, CiState, Comment, DismissedApproval, PrState, Review, ReviewState};
+use ralph_loop_protocol::display::text::{tail, tail_lines};
 use ralph_loop_protocol::event::{ChecksSeen, ChecksState, EventBody, PrOccasion, ReviewOutcome, ReviewSeen};
-use ralph_loop_protocol::text::{tail, tail_lines};
 
 /// Failing checks whose logs are fetched.
 const LOGS: usize = 3;

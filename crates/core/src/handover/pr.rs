@@ -8,7 +8,7 @@ use ralph_loop_domain::ports::{
 };
 use ralph_loop_domain::state::RunState;
 use ralph_loop_protocol::event::{Effect, EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
-use ralph_loop_protocol::level::ProofLevel;
+use ralph_loop_protocol::proof::level::ProofLevel;
 
 /// Commit status set on a proven commit; not counted among the checks a run waits for.
 pub(crate) const STATUS: &str = "ralph/proof";

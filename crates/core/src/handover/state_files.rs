@@ -63,7 +63,7 @@ pub(crate) fn collect(ctx: &Context) -> Result<Vec<StateFile>, DriveError> {
 }
 
 fn errors_end(path: &Path) -> Vec<u8> {
-    whole_lines(crate::log_tail::read_tail(path, LOG_MAX as u64))
+    whole_lines(crate::record::log_tail::read_tail(path, LOG_MAX as u64))
 }
 
 /// The end of a log from a line start, because half a secret isn't recognized.

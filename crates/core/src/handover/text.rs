@@ -1,11 +1,11 @@
 //! Texts for the code host: pull request title and body, issue comment.
 
-use ralph_loop_domain::change_text::ChangeText;
 use ralph_loop_domain::decide::ending;
 use ralph_loop_domain::proof::{Proof, evidence_markdown, plain};
 use ralph_loop_domain::state::RunState;
+use ralph_loop_domain::text::change_text::ChangeText;
+use ralph_loop_protocol::display::text::{count, duration, one_line};
 use ralph_loop_protocol::event::PrOccasion;
-use ralph_loop_protocol::text::{count, duration, one_line};
 use ralph_loop_task::dialect::template::{Vars, fill, settled};
 use std::time::Duration;
 

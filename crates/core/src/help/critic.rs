@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{AskTarget, Question};
-use ralph_loop_protocol::text::head;
+use ralph_loop_protocol::display::text::head;
 use std::time::Duration;
 
 const SYSTEM: &str = include_str!("../../templates/critic.md");

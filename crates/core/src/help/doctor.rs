@@ -5,8 +5,8 @@ use super::{add, rules};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{AskSink, AskTarget, Asker, EarlierAnswer, Question};
 use ralph_loop_domain::state::RunState;
-use ralph_loop_protocol::diagnosis::{Report, SCHEMA};
 use ralph_loop_protocol::money::Usage;
+use ralph_loop_protocol::stuck::diagnosis::{Report, SCHEMA};
 use ralph_loop_task::config::Profile;
 use std::time::Duration;
 

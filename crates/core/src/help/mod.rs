@@ -9,7 +9,9 @@ mod record;
 mod rules;
 
 pub use doctor::{Diagnosis, diagnose};
-pub use ralph_loop_protocol::diagnosis::{Guardrail, ModelSuggestion, Pattern, Report, SCHEMA, TaskEdit};
+pub use ralph_loop_protocol::stuck::diagnosis::{
+    Guardrail, ModelSuggestion, Pattern, Report, SCHEMA, TaskEdit,
+};
 pub use record::RunRecord;
 
 pub(crate) use critic::{objections, question as critic_question};

@@ -1,10 +1,10 @@
 //! A run's record as text: the task, what was tried, what failed; bounded.
 
-use crate::log_tail::read_tail;
+use crate::record::log_tail::read_tail;
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
-use ralph_loop_journal::layout::{RalphDir, RunDir};
-use ralph_loop_protocol::text::{head, tail};
+use ralph_loop_journal::folder::layout::{RalphDir, RunDir};
+use ralph_loop_protocol::display::text::{head, tail};
 use std::fmt::Write as _;
 
 const TASK_MAX: usize = 12 * 1024;

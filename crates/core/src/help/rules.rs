@@ -4,7 +4,7 @@ use super::record::RunRecord;
 use ralph_loop_domain::recovery::{Fallback, fallback};
 use ralph_loop_domain::state::RunState;
 use ralph_loop_domain::stuck::{self, StuckKind};
-use ralph_loop_protocol::diagnosis::{Guardrail, ModelSuggestion, Pattern, Report};
+use ralph_loop_protocol::stuck::diagnosis::{Guardrail, ModelSuggestion, Pattern, Report};
 
 pub(super) fn report(state: &RunState, record: &RunRecord) -> Report {
     let traces: Vec<_> = state.stuck.traces.iter().cloned().collect();

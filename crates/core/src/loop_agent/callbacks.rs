@@ -7,7 +7,7 @@ use crate::handle::{RalphStatus, RunHandle};
 use crate::observers::{LiveStatus, Observer};
 use ralph_loop_domain::ports::Stream;
 use ralph_loop_domain::state::RunState;
-use ralph_loop_journal::layout::RunDir;
+use ralph_loop_journal::folder::layout::RunDir;
 use ralph_loop_protocol::event::{Event, EventBody};
 use ralph_loop_protocol::outcome::RunError;
 use std::sync::Arc;

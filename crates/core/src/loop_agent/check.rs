@@ -145,7 +145,7 @@ impl CustomCheck for AsyncCheck {
         };
         match verdict {
             Err(_) if is_late() => {
-                Err(format!("no end after {}", ralph_loop_protocol::text::duration(self.timeout)))
+                Err(format!("no end after {}", ralph_loop_protocol::display::text::duration(self.timeout)))
             }
             verdict => verdict,
         }
@@ -159,7 +159,7 @@ fn exec(sandbox: &dyn Sandbox, argv: Vec<String>, ends: &dyn Fn() -> bool) -> Re
     let outcome = sandbox.exec(&request, &mut sink).map_err(|error| error.to_string())?;
     match outcome.end {
         ExecEnd::TimedOut => {
-            return Err(format!("no end after {}", ralph_loop_protocol::text::duration(TIMEOUT)));
+            return Err(format!("no end after {}", ralph_loop_protocol::display::text::duration(TIMEOUT)));
         }
         ExecEnd::Stopped(_) => return Err(GIVEN_UP.into()),
         _ => {}
@@ -226,7 +226,7 @@ impl StuckAdvisor for AsyncAdvisor {
         match self.turn.jobs.wait_for(advice, &ends) {
             None if is_late() => Err(format!(
                 "`on_stuck` gave no answer within {}",
-                ralph_loop_protocol::text::duration(self.timeout)
+                ralph_loop_protocol::display::text::duration(self.timeout)
             )),
             advice => Ok(advice.flatten()),
         }

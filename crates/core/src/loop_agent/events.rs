@@ -4,7 +4,7 @@
 use super::shared::Shared;
 use futures_core::Stream;
 use ralph_loop_journal::JournalError;
-use ralph_loop_journal::stream::{RunStream, StreamItem, StreamStart};
+use ralph_loop_journal::live::stream::{RunStream, StreamItem, StreamStart};
 use ralph_loop_protocol::event::Event;
 use ralph_loop_protocol::id::Seq;
 use std::collections::VecDeque;

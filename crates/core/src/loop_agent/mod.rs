@@ -7,34 +7,30 @@
 #![warn(missing_docs)]
 
 mod agent;
-mod builder;
 mod callbacks;
 mod check;
 mod events;
-mod frozen;
 mod jobs;
-mod options;
-mod refused;
 mod result;
 mod running;
+mod settings;
 mod shared;
-mod source;
 mod steering;
 mod turn;
 
-pub use builder::LoopAgentBuilder;
 pub use check::{CheckContext, CommandOutput};
 pub use events::EventStream;
-pub use options::{BuildError, Completion, ContextFile, Limits};
 pub use result::LoopResult;
 pub use running::Running;
-pub use source::{Driven, Hooks, RunSource};
+pub use settings::builder::LoopAgentBuilder;
+pub use settings::options::{BuildError, Completion, ContextFile, Limits};
+pub use settings::source::{Driven, Hooks, RunSource};
 pub use steering::AgentHandle;
 
 use crate::handle::RalphStatus;
 use crate::help::StuckContext;
 use check::{OwnCheck, advice_fn};
-use ralph_loop_journal::layout::RunDir;
+use ralph_loop_journal::folder::layout::RunDir;
 use ralph_loop_protocol::event::Event;
 use ralph_loop_protocol::id::Seq;
 use ralph_loop_protocol::outcome::{ErrorCode, RunError};

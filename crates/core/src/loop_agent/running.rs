@@ -3,9 +3,9 @@
 use super::jobs::{Job, Slot};
 use super::result::LoopResult;
 use super::shared::Shared;
-use super::source::{Driven, RunSource};
 use super::turn::{Turn, broke, words_of};
-use ralph_loop_journal::snapshot;
+use crate::loop_agent::settings::source::{Driven, RunSource};
+use ralph_loop_journal::folder::snapshot;
 use ralph_loop_protocol::outcome::{ErrorCode, RunError};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};

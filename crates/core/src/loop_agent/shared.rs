@@ -2,12 +2,12 @@
 
 use super::callbacks::{CallbackObserver, Callbacks};
 use super::check::{Advisor, AsyncAdvisor, AsyncCheck, OwnCheck};
-use super::source::{Hooks, RunSource};
 use super::turn::Turn;
 use crate::help::StuckAdvisor;
+use crate::loop_agent::settings::source::{Hooks, RunSource};
 use ralph_loop_domain::ports::CustomCheck;
+use ralph_loop_journal::folder::layout::RunDir;
 use ralph_loop_journal::inbox;
-use ralph_loop_journal::layout::RunDir;
 use ralph_loop_protocol::control::Control;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -83,7 +83,7 @@ impl Turn {
 pub(super) fn words_of(panic: &(dyn Any + Send)) -> String {
     let words = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-    ralph_loop_protocol::text::one_line(&words, WORDS_MAX)
+    ralph_loop_protocol::display::text::one_line(&words, WORDS_MAX)
 }
 
 /// The error for a panic in the caller's code.

@@ -1,8 +1,8 @@
 //! Reads the files a prompt uses, bounded.
 
 use ralph_loop_domain::state::RunState;
-use ralph_loop_journal::layout::{RalphDir, RunDir};
-use ralph_loop_protocol::text::{one_line, tail};
+use ralph_loop_journal::folder::layout::{RalphDir, RunDir};
+use ralph_loop_protocol::display::text::{one_line, tail};
 use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -86,7 +86,7 @@ fn failing(run: &RunDir, state: &RunState) -> Vec<(String, String, String, Strin
     let failing = state.work.checks.values().filter(|r| !r.passed);
     failing
         .map(|r| {
-            let output = crate::log_tail::read_tail(&run.path().join(&r.log), CHECK_MAX as u64);
+            let output = crate::record::log_tail::read_tail(&run.path().join(&r.log), CHECK_MAX as u64);
             (r.name.clone(), r.why.clone().unwrap_or_default(), r.log.clone(), output)
         })
         .collect()
@@ -126,7 +126,7 @@ fn results(run: &RunDir, iteration: u32) -> String {
 
 /// Notes of the repo without the template's text, and notes for this run.
 fn notes(of_repo: &str, run: &RunDir) -> String {
-    let of_run = crate::log_tail::read_tail(&run.notes(), PART_MAX as u64);
+    let of_run = crate::record::log_tail::read_tail(&run.notes(), PART_MAX as u64);
     [of_repo.trim_end(), of_run.trim_end()].join("\n\n").trim_end().to_owned()
 }
 

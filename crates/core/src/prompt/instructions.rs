@@ -2,7 +2,7 @@
 //! they start without the repo's settings.
 
 use ralph_loop_domain::state::RunState;
-use ralph_loop_protocol::text::head;
+use ralph_loop_protocol::display::text::head;
 use ralph_loop_safe_fs::{Links, SafeDir};
 use std::fmt::Write as _;
 use std::path::Path;

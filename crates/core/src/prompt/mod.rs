@@ -10,7 +10,7 @@ pub use files::PromptFiles;
 
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
-use ralph_loop_protocol::text::{head, tail};
+use ralph_loop_protocol::display::text::{head, tail};
 use ralph_loop_task::config::{AgentKind, Completion, Role};
 use ralph_loop_task::dialect::Dialect;
 use ralph_loop_task::dialect::template::{self, Vars};
@@ -192,7 +192,7 @@ impl Place<'_> {
 
     /// Where sessions leave notes for each other; plans have a separate file.
     fn progress_file(&self) -> String {
-        let own = crate::plan_progress::path(&self.state.spec.task);
+        let own = crate::record::plan_progress::path(&self.state.spec.task);
         self.path(own.as_deref().unwrap_or(".ralph/progress.md"))
     }
 }

@@ -3,8 +3,8 @@
 use super::files::PromptFiles;
 use super::{CHECK_MAX, Place};
 use ralph_loop_domain::state::RunState;
+use ralph_loop_protocol::display::text::{count, duration, tail};
 use ralph_loop_protocol::event::{BaselineChecks, Verdict};
-use ralph_loop_protocol::text::{count, duration, tail};
 use ralph_loop_task::config::{Expect, VerifierConfig};
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,13 +1,15 @@
 //! A plan's part of a prompt: the next story, and what earlier sessions learned.
 
 use super::PART_MAX;
-use crate::plan_progress;
+use crate::record::plan_progress;
 use ralph_loop_domain::state::RunState;
-use ralph_loop_protocol::text::{head, one_line, tail};
+use ralph_loop_protocol::display::text::{head, one_line, tail};
 use ralph_loop_safe_fs::{Links, SafeDir};
 use ralph_loop_task::dialect::Dialect;
-use ralph_loop_task::dialect::plan_order::{self, Due};
-use ralph_loop_task::dialect::prd_tasks::{self, Story};
+use ralph_loop_task::dialect::plan::plan_order;
+use ralph_loop_task::dialect::plan::plan_order::Due;
+use ralph_loop_task::dialect::plan::prd_tasks;
+use ralph_loop_task::dialect::plan::prd_tasks::Story;
 use std::fmt::Write as _;
 
 const TASKS_MAX: u64 = 16 * 1024 * 1024;

@@ -1,7 +1,7 @@
 //! Whether the dependencies in the user's folder are the original ones. A run without a sandbox could change
 //! them.
 
-use ralph_loop_domain::installed::InstalledFolder;
+use ralph_loop_domain::repo::installed::InstalledFolder;
 use ralph_loop_protocol::id::Digest;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;

@@ -1,6 +1,6 @@
 //! "Works on my machine": what the workspace has and the commit lacks, likeliest causes first.
 
-use ralph_loop_protocol::text::count;
+use ralph_loop_protocol::display::text::count;
 
 const NAMED: usize = 12;
 

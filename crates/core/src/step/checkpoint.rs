@@ -4,8 +4,8 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::handover::text;
-use ralph_loop_domain::change_text::without_skip_marks;
 use ralph_loop_domain::ports::CheckpointRequest;
+use ralph_loop_domain::text::change_text::without_skip_marks;
 use ralph_loop_protocol::event::{EventBody, FileChange};
 use std::path::Path;
 

@@ -11,13 +11,14 @@ use ralph_loop_domain::ports::{
 use ralph_loop_domain::recovery;
 use ralph_loop_domain::redact::RedactStream;
 use ralph_loop_domain::stuck::StuckKind;
+use ralph_loop_journal::folder::artifacts;
+use ralph_loop_journal::inbox;
 use ralph_loop_journal::live::LiveStream;
-use ralph_loop_journal::{artifacts, inbox};
 use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::display::text::{duration, one_line};
 use ralph_loop_protocol::event::{Criticised, Diagnosed, EventBody};
 use ralph_loop_protocol::money::Usage;
 use ralph_loop_protocol::stuck::StuckDetails;
-use ralph_loop_protocol::text::{duration, one_line};
 use ralph_loop_task::config::{Apply, Profile};
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -226,7 +227,10 @@ fn write_report(ctx: &Context, text: &str) -> Result<(), DriveError> {
         true => text.to_owned(),
         false => format!("{}\n---\n\n{older}\n", text.trim_end()),
     };
-    ctx.dir.write("diagnostics.md", ralph_loop_protocol::text::head(&whole, DIAGNOSTICS_MAX).as_bytes())?;
+    ctx.dir.write(
+        "diagnostics.md",
+        ralph_loop_protocol::display::text::head(&whole, DIAGNOSTICS_MAX).as_bytes(),
+    )?;
     Ok(())
 }
 

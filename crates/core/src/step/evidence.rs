@@ -1,10 +1,11 @@
 //! Evidence: data for the stuck rules that no event has, read from an iteration's files. Reads are bounded,
 //! so that cost doesn't depend on output size.
 
-use crate::log_tail::read_tail;
-use crate::step::{environment, stuck_signs, tick};
+use crate::record::log_tail::read_tail;
+use crate::step::checks::environment;
+use crate::step::{stuck_signs, tick};
 use ralph_loop_domain::state::{Current, RunState};
-use ralph_loop_domain::stuck::patch::{PATCH_MAX, PatchSketch};
+use ralph_loop_domain::stuck::lines::patch::{PATCH_MAX, PatchSketch};
 use ralph_loop_domain::stuck::{Evidence, SessionCall, SessionLoop, SessionWatch, plan};
 use ralph_loop_proof::report::failing;
 use serde_json::Value;
@@ -47,7 +48,7 @@ fn sketch(path: &Path) -> Option<PatchSketch> {
     if patch.trim().is_empty() {
         return None;
     }
-    let sketch = ralph_loop_domain::stuck::patch::sketch(&patch);
+    let sketch = ralph_loop_domain::stuck::lines::patch::sketch(&patch);
     // Behind a flood of generated lines there may be unread work.
     let cut = patch.len() >= PATCH_MAX;
     (!cut || sketch.substance > 0).then_some(sketch)
@@ -101,7 +102,7 @@ fn circles(actions: &str) -> Option<SessionLoop> {
 
 fn read_head(path: &Path) -> String {
     use std::io::Read as _;
-    let Ok(file) = ralph_loop_journal::plain::read(path) else { return String::new() };
+    let Ok(file) = ralph_loop_journal::folder::plain::read(path) else { return String::new() };
     let mut bytes = Vec::new();
     if file.take(PATCH_MAX as u64).read_to_end(&mut bytes).is_err() {
         return String::new();

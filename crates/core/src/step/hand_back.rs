@@ -3,9 +3,9 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
+use ralph_loop_protocol::display::text::count;
 use ralph_loop_protocol::event::{EventBody, Handed};
 use ralph_loop_protocol::id::CommitId;
-use ralph_loop_protocol::text::count;
 
 const FILES_MAX: usize = 200;
 

@@ -2,18 +2,18 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::log_tail::read_tail;
+use crate::record::log_tail::read_tail;
+use crate::record::{changelog, receipt};
 use crate::step::{evidence, stuck_signs};
-use crate::{changelog, receipt};
 use ralph_loop_domain::budget_warning::budget_warnings;
 use ralph_loop_domain::decide::judge;
 use ralph_loop_domain::ports::ReleaseWhen;
 use ralph_loop_domain::recovery;
 use ralph_loop_domain::state::{Current, RunState, proof_failure};
 use ralph_loop_domain::stuck;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::event::{CheckResult, EventBody, SessionEnd, Verdict};
 use ralph_loop_protocol::id::Digest;
-use ralph_loop_protocol::text::one_line;
 use std::fmt::Write as _;
 use std::path::Path;
 

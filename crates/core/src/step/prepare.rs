@@ -3,7 +3,7 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::proof::surroundings;
-use crate::step::baseline_checks::BaselineEnd;
+use crate::step::checks::baseline_checks::BaselineEnd;
 use ralph_loop_domain::secret_name::{FileSecrecy, file_secrecy};
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_safe_fs::SafeDir;
@@ -55,7 +55,7 @@ impl Driver {
     /// Writes `.ralph/active.json`, which tells a session's hooks that they belong to this loop.
     pub(crate) fn write_marker(&self, iteration: u32, attempt: u32) -> Result<(), DriveError> {
         let state = &self.ctx.state;
-        let plan = crate::plan_progress::path(&state.spec.task).map(|progress| {
+        let plan = crate::record::plan_progress::path(&state.spec.task).map(|progress| {
             let top = SafeDir::open(&state.spec.workspace);
             let bytes = top.and_then(|top| top.facts(&progress)).map_or(0, |facts| facts.length);
             serde_json::json!({ "tasks": state.spec.task.source, "progress": progress, "progress_bytes": bytes })

@@ -3,14 +3,14 @@
 
 use crate::driver_parts::{Driver, DriverParts};
 use crate::error::DriveError;
-use crate::run_writer::RunWriter;
-use crate::step::baseline_checks::BaselineEnd;
-use crate::step::clean_checkout::{SetupEnd, make_dir};
-use crate::step::prove::{Finding, PATCH_MAX, Subject};
-use crate::step::verify::{CheckPlace, CheckRuns, Checked, HowToCheck};
+use crate::resume::run_writer::RunWriter;
+use crate::step::checks::baseline_checks::BaselineEnd;
+use crate::step::checks::clean_checkout::{SetupEnd, make_dir};
+use crate::step::checks::prove::{Finding, PATCH_MAX, Subject};
+use crate::step::checks::verify::{CheckPlace, CheckRuns, Checked, HowToCheck};
 use ralph_loop_domain::ports::{Baseline, Dismissal};
 use ralph_loop_domain::proof::{Proof, ProofLevel};
-use ralph_loop_domain::protect::{ProtectedChange, ProtectedKind, covers};
+use ralph_loop_domain::repo::protect::{ProtectedChange, ProtectedKind, covers};
 use ralph_loop_journal::JournalError;
 use ralph_loop_proof::hunks::{self, Hunk};
 use ralph_loop_proof::state::Tree;

@@ -2,16 +2,18 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::log_tail::read_tail;
-use crate::step::measure;
-use crate::step::verify::{CheckPlace, Checked, HowToCheck, run_check};
+use crate::record::log_tail::read_tail;
+use crate::step::checks::measure;
+use crate::step::checks::verify::{CheckPlace, Checked, HowToCheck, run_check};
 use ralph_loop_domain::recovery;
 use ralph_loop_domain::state::{Current, RunState};
-use ralph_loop_domain::stuck::{self, Evidence, Signals, Trace, paths};
+use ralph_loop_domain::stuck;
+use ralph_loop_domain::stuck::lines::paths;
+use ralph_loop_domain::stuck::{Evidence, Signals, Trace};
 use ralph_loop_proof::report::numbers;
+use ralph_loop_protocol::display::text::{one_line, tail_lines};
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_protocol::stuck::{MeasuredNumber, StuckDetails};
-use ralph_loop_protocol::text::{one_line, tail_lines};
 use serde_json::Value;
 use std::path::Path;
 

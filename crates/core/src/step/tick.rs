@@ -3,8 +3,8 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::task_book;
-use ralph_loop_domain::protect::ProtectedChange;
+use crate::record::task_book;
+use ralph_loop_domain::repo::protect::ProtectedChange;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_journal::JournalError;
 use ralph_loop_protocol::event::EventBody;
@@ -71,7 +71,8 @@ impl Driver {
                     n => format!(" (and {} more)", n - 1),
                 };
                 let first = told.first().cloned().unwrap_or_default();
-                self.ctx.notice(format!("{}{more}", ralph_loop_protocol::text::one_line(&first, 400)))?;
+                self.ctx
+                    .notice(format!("{}{more}", ralph_loop_protocol::display::text::one_line(&first, 400)))?;
             }
         }
         Ok(changes)

@@ -3,16 +3,17 @@
 use super::recorder::Recorder;
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::{prompt, task_book};
-use ralph_loop_domain::change_text;
-use ralph_loop_domain::claim::{Claim, claim};
+use crate::prompt;
+use crate::record::task_book;
 use ralph_loop_domain::decide::consequences;
 use ralph_loop_domain::model::Pricing;
 use ralph_loop_domain::ports::{AgentRequests, Ask, SessionReport, SessionRequest};
+use ralph_loop_domain::text::change_text;
+use ralph_loop_domain::text::claim::{Claim, claim};
+use ralph_loop_protocol::display::text::{head, one_line, tail};
 use ralph_loop_protocol::event::{EventBody, SessionEnd};
 use ralph_loop_protocol::id::AgentName;
 use ralph_loop_protocol::money::{CostBasis, Usage, Usd};
-use ralph_loop_protocol::text::{head, one_line, tail};
 use ralph_loop_task::config::{OutputFormat, Role};
 use ralph_loop_task::spec::RunSpec;
 

@@ -11,10 +11,10 @@ use ralph_loop_core::{
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_git::{GitWorkspace, Repo, WorkspaceOptions};
+use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_journal::journal::Places;
-use ralph_loop_journal::layout::RalphDir;
-use ralph_loop_protocol::level::Watching;
 use ralph_loop_protocol::outcome::{EndReason, ErrorCode, RunResult};
+use ralph_loop_protocol::proof::level::Watching;
 use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
 use ralph_loop_task::config::{AgentConfig, ConfigFile};
 use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};

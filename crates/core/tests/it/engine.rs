@@ -300,8 +300,8 @@ proptest! {
             EndReason::Completed | EndReason::MaxIterations | EndReason::NoChange | EndReason::NeedsHuman | EndReason::Stuck | EndReason::Timeout | EndReason::Error
         ), "{:?}", result.reason);
         // The state that a reader folds is the state the driver had.
-        let replayed = ralph_loop_journal::snapshot::replay(&machine.dir().run(&"r1".into()), machine.spec()).unwrap();
-        let loaded = ralph_loop_journal::snapshot::load(&machine.dir().run(&"r1".into())).unwrap();
+        let replayed = ralph_loop_journal::folder::snapshot::replay(&machine.dir().run(&"r1".into()), machine.spec()).unwrap();
+        let loaded = ralph_loop_journal::folder::snapshot::load(&machine.dir().run(&"r1".into())).unwrap();
         prop_assert_eq!(replayed.spending.totals, loaded.spending.totals);
         prop_assert_eq!(&replayed.result.finished, &loaded.result.finished);
     }

@@ -129,7 +129,7 @@ fn the_doctor_reads_the_record_is_mended_once_and_its_word_goes_through_the_inbo
     assert_eq!(letters, [("doctor".into(), "guardrail"), ("doctor".into(), "edit")]);
     assert!(std::fs::read_to_string(machine.dir().join("guardrails.md")).unwrap().contains("seed the clock"));
     assert!(prompt(&machine, 6).contains("Make result.txt say done."), "the edited task is the task now");
-    let state = ralph_loop_journal::snapshot::load(&machine.dir().run(&"r1".into())).unwrap();
+    let state = ralph_loop_journal::folder::snapshot::load(&machine.dir().run(&"r1".into())).unwrap();
     assert_eq!(
         state.spending.totals.cost.at_least(),
         Usd::from_dollars(0.5),

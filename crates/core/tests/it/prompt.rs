@@ -15,7 +15,7 @@ fn after_two_iterations() -> (Machine, RunState) {
     machine.config.max_iterations = Some(2);
     machine.run();
     let run = machine.dir().run(&"r1".into());
-    let state = ralph_loop_journal::snapshot::load(&run).unwrap();
+    let state = ralph_loop_journal::folder::snapshot::load(&run).unwrap();
     (machine, state)
 }
 

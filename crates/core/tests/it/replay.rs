@@ -2,9 +2,9 @@
 #![allow(clippy::disallowed_methods, reason = "a test fails by panicking, and is a border")]
 
 use crate::support::{Machine, PROMISE, completed, three_sessions, write};
-use ralph_loop_core::replay::{Replay, replay};
+use ralph_loop_core::resume::replay::{Replay, replay};
 use ralph_loop_domain::ports::{Sandbox, SessionRequest};
-use ralph_loop_journal::layout::RunDir;
+use ralph_loop_journal::folder::layout::RunDir;
 use ralph_loop_protocol::event::SessionEnd;
 use std::path::Path;
 
@@ -36,7 +36,7 @@ const RUNS: &[(&str, Session)] =
     &[("proven", three_sessions), ("stuck", circles), ("interrupted", interrupted)];
 
 fn differences(found: &Replay) -> String {
-    let line = |one: &ralph_loop_core::replay::Difference| {
+    let line = |one: &ralph_loop_core::resume::replay::Difference| {
         format!("event {} ({}): then `{}`, today `{}`", one.seq, one.what, one.recorded, one.today)
     };
     found.differences.iter().map(line).collect::<Vec<_>>().join("\n")

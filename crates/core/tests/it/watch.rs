@@ -3,9 +3,9 @@
 use crate::support::{Machine, completed, write};
 use ralph_loop_core::handle::{ControlOutcome, RunHandle};
 use ralph_loop_domain::redact::Redactor;
-use ralph_loop_journal::layout::RalphDir;
+use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_journal::live::LiveBody;
-use ralph_loop_journal::stream::{StreamItem, StreamStart};
+use ralph_loop_journal::live::stream::{StreamItem, StreamStart};
 use ralph_loop_protocol::control::Control;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

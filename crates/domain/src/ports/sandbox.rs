@@ -1,7 +1,7 @@
 //! The sandbox port.
 
 use super::trace::ExecTrace;
-use crate::installed::InstalledFolder;
+use crate::repo::installed::InstalledFolder;
 pub use ralph_loop_protocol::event::StopCause;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

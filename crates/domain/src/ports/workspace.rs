@@ -1,7 +1,7 @@
 //! The port for the agent's tree and its history.
 
 use crate::ports::GitRemote;
-use crate::protect::ProtectedChange;
+use crate::repo::protect::ProtectedChange;
 use jiff::Timestamp;
 pub use ralph_loop_protocol::event::Baseline;
 use ralph_loop_protocol::event::{FileChange, RefMove};

@@ -2,7 +2,8 @@
 //! may become markup: no link, mention, heading or table row.
 
 use super::{Proof, ProofCheck, ProofLevel};
-use ralph_loop_protocol::text::{self, count};
+use ralph_loop_protocol::display::text;
+use ralph_loop_protocol::display::text::count;
 use std::fmt::Write as _;
 use std::time::Duration;
 

@@ -3,12 +3,12 @@ use crate::proof::{
     Difference, DifferenceKind, HarnessChange, HarnessSource, ProtectedEvidence, ScoreFacts, Suppression,
     Watching,
 };
-use crate::protect::{ProtectedChange, ProtectedKind};
+use crate::repo::protect::{ProtectedChange, ProtectedKind};
 use crate::state::AgentTotals;
 use ralph_loop_protocol::event::CheckResult;
 use ralph_loop_protocol::id::{AgentName, CommitId, Digest, RunId, TreeId};
 use ralph_loop_protocol::money::{Cost, Tokens, Usd};
-use ralph_loop_protocol::test_counts::TestCounts;
+use ralph_loop_protocol::proof::test_counts::TestCounts;
 
 fn check(name: &str, command: &str) -> ProofCheck {
     ProofCheck {

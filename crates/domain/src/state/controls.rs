@@ -1,7 +1,7 @@
 //! How user controls change the state.
 
 use super::{LETTERS, RunFacts};
-use crate::select::Cooldown;
+use crate::model::select::Cooldown;
 use jiff::Timestamp;
 use ralph_loop_protocol::control::{BudgetChange, Control, Letter, PublishChange};
 use ralph_loop_protocol::outcome::HumanReason;

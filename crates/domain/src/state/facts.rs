@@ -1,14 +1,14 @@
 //! The parts of a run's state.
 
-use crate::protect::ProtectedChange;
+use crate::repo::protect::ProtectedChange;
 use jiff::Timestamp;
 use ralph_loop_protocol::event::TestsQuestion;
 use ralph_loop_protocol::event::{CheckResult, SessionEnd, Verdict};
 use ralph_loop_protocol::id::{AgentName, CommitId, Digest, TreeId};
-use ralph_loop_protocol::level::{ProofLevel, Watching};
 pub use ralph_loop_protocol::money::AgentTotals;
 use ralph_loop_protocol::money::{Cost, CostBasis, TokenSum, Usage, Usd, short_cost};
 use ralph_loop_protocol::outcome::{EndReason, HumanReason};
+use ralph_loop_protocol::proof::level::{ProofLevel, Watching};
 use ralph_loop_task::config::Role;
 use serde::{Deserialize, Serialize};
 
@@ -169,7 +169,7 @@ pub struct IterationSummary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failing: Vec<String>,
     /// Tests, summed over verifiers that report them.
-    pub tests: Option<ralph_loop_protocol::test_counts::TestCounts>,
+    pub tests: Option<ralph_loop_protocol::proof::test_counts::TestCounts>,
     /// The work commit, if anything changed.
     pub commit: Option<CommitId>,
     /// When it ended.

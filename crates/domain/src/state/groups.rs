@@ -4,7 +4,7 @@ use super::{
     AgentTotals, Compute, Current, Finished, Gutter, IterationSummary, NeedsHuman, ProofFacts, Published,
     RoleFindings, Totals,
 };
-use crate::select::Cooldown;
+use crate::model::select::Cooldown;
 use crate::stuck::{StuckKind, Trace};
 use ralph_loop_protocol::control::Letter;
 use ralph_loop_protocol::event::{CheckResult, Rung};

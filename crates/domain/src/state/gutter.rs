@@ -5,7 +5,7 @@ use crate::stuck::{Ending, Evidence, Trace, WINDOW};
 use ralph_loop_protocol::event::{Ask, SessionEnd};
 use ralph_loop_protocol::id::{Digest, TreeId};
 use ralph_loop_protocol::outcome::HumanReason;
-use ralph_loop_protocol::test_counts::TestCounts;
+use ralph_loop_protocol::proof::test_counts::TestCounts;
 use ralph_loop_task::config::Role;
 
 impl RunFacts {

@@ -2,13 +2,13 @@
 
 use super::{NeedsHuman, RunFacts};
 use jiff::Timestamp;
+use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::{
     ChecksSeen, ChecksState, HandoverFailed, OverlapFound, OverlapWith, PrOccasion, PrWritten, Pushed,
     ReviewOutcome, ReviewSeen,
 };
 use ralph_loop_protocol::id::CommitId;
 use ralph_loop_protocol::outcome::HumanReason;
-use ralph_loop_protocol::text;
 use ralph_loop_task::criterion::Check;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

@@ -3,11 +3,11 @@
 use super::{Gate, RunFacts};
 use crate::state::ProofFacts;
 use jiff::Timestamp;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::event::{Event, EventBody, ReviewOutcome};
 use ralph_loop_protocol::id::Seq;
 use ralph_loop_protocol::notification::Occasion;
 use ralph_loop_protocol::outcome::EndReason;
-use ralph_loop_protocol::text::one_line;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

@@ -1,8 +1,9 @@
 //! Churn: the same lines are edited in every iteration, and the same failure stays. A large change that fails for a
 //! while reaches new files; this doesn't.
 
-use super::patch::{self, PatchSketch};
 use super::{Trace, failure, threshold, trace};
+use crate::stuck::lines::patch;
+use crate::stuck::lines::patch::PatchSketch;
 use ralph_loop_task::config::StuckConfig;
 
 /// Share of the changed lines in the files changed every time.

@@ -2,7 +2,8 @@
 //! best; if notes make every tree new, the work files show it; and if even those are new, two alternating failures
 //! do, or tests that are disabled and enabled again.
 
-use super::{Trace, paths, thrash, trace};
+use super::{Trace, thrash, trace};
+use crate::stuck::lines::paths;
 use std::collections::BTreeMap;
 
 const PERIODS: std::ops::RangeInclusive<usize> = 2..=4;

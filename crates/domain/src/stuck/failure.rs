@@ -41,7 +41,7 @@ pub fn normalise(output: &str) -> String {
             break;
         }
     }
-    ralph_loop_protocol::text::head(out.trim(), OUTPUT_MAX).to_owned()
+    ralph_loop_protocol::display::text::head(out.trim(), OUTPUT_MAX).to_owned()
 }
 
 /// Whether a line says nothing about the failure.

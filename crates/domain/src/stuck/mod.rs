@@ -10,8 +10,7 @@ mod cycle;
 mod empty;
 pub mod failure;
 mod idle;
-pub mod patch;
-pub mod paths;
+pub mod lines;
 pub mod plan;
 mod plateau;
 mod progress;
@@ -21,7 +20,7 @@ mod thrash;
 mod trace;
 
 pub use progress::is_progress;
-pub use ralph_loop_protocol::signals::{Signal, Signals, StuckKind};
+pub use ralph_loop_protocol::stuck::signals::{Signal, Signals, StuckKind};
 pub use session::{SessionCall, SessionLoop, SessionWatch};
 pub use trace::{Ending, Evidence, FILES_MAX, Trace};
 

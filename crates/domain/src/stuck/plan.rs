@@ -1,7 +1,8 @@
 //! Same plan: the final messages of several iterations are alike, and so are their results. Words alone never count:
 //! good work may be reported with the same sentence every time, and a loop with new ones.
 
-use super::{Trace, patch, threshold, trace};
+use super::{Trace, threshold, trace};
+use crate::stuck::lines::patch;
 use ralph_loop_task::config::StuckConfig;
 use std::collections::BTreeSet;
 

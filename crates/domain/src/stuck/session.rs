@@ -3,7 +3,8 @@
 //!
 //! Waiting isn't looping: a call that only waits or polls doesn't count.
 
-use super::{Trace, failure, patch};
+use super::{Trace, failure};
+use crate::stuck::lines::patch;
 pub use ralph_loop_protocol::stuck::SessionLoop;
 use std::collections::VecDeque;
 

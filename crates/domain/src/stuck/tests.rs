@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use ralph_loop_protocol::id::Digest;
-use ralph_loop_protocol::test_counts::TestCounts;
+use ralph_loop_protocol::proof::test_counts::TestCounts;
 
 pub(super) fn trace(iteration: u32, tree: &str, failure: Option<&str>, lines: u64) -> Trace {
     Trace {
@@ -27,8 +27,11 @@ pub(super) fn in_files(mut trace: Trace, files: &[(&str, u64)]) -> Trace {
 }
 
 pub(super) fn sketched(mut trace: Trace, substance: u64, added: &[u32], removed: &[u32]) -> Trace {
-    trace.evidence.patch =
-        Some(patch::PatchSketch { substance, added: added.to_vec(), removed: removed.to_vec() });
+    trace.evidence.patch = Some(crate::stuck::lines::patch::PatchSketch {
+        substance,
+        added: added.to_vec(),
+        removed: removed.to_vec(),
+    });
     trace
 }
 

@@ -1,6 +1,7 @@
 //! Thrash: a file that alternates between two contents (A, B, A, B).
 
-use super::{Trace, paths};
+use super::Trace;
+use crate::stuck::lines::paths;
 use std::collections::BTreeMap;
 
 pub(super) fn flips(traces: &[Trace]) -> Option<String> {

@@ -1,10 +1,10 @@
 //! Traces: what the rules need of one iteration, bounded, so that a run of any length costs the same.
 
-use super::paths;
+use crate::stuck::lines::paths;
 use ralph_loop_protocol::event::{FileChange, SessionEnd};
 use ralph_loop_protocol::id::{AgentName, Digest, TreeId};
+use ralph_loop_protocol::proof::test_counts::TestCounts;
 pub use ralph_loop_protocol::stuck::Evidence;
-use ralph_loop_protocol::test_counts::TestCounts;
 use serde::{Deserialize, Serialize};
 
 /// How many changed files of an iteration are kept.

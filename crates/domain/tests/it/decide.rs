@@ -5,7 +5,7 @@ use ralph_loop_domain::budget_warning::budget_warnings;
 use ralph_loop_domain::decide::{Step, consequences, decide, judge};
 use ralph_loop_domain::ports::{Ask, Baseline, StopCause};
 use ralph_loop_domain::proof::{HarnessChange, HarnessSource, TestsQuestion};
-use ralph_loop_domain::protect::{ProtectedChange, ProtectedKind};
+use ralph_loop_domain::repo::protect::{ProtectedChange, ProtectedKind};
 use ralph_loop_domain::state::{RunFacts, RunState};
 use ralph_loop_domain::stuck::Signals;
 use ralph_loop_protocol::control::{Control, Letter};

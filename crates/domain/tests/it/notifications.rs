@@ -1,9 +1,9 @@
 //! Which notifications are sent, and that none is sent twice.
 
 use jiff::Timestamp;
-use ralph_loop_domain::notify::{body, heading, notification};
 use ralph_loop_domain::ports::Occasion;
 use ralph_loop_domain::state::RunState;
+use ralph_loop_domain::text::notify::{body, heading, notification};
 use ralph_loop_protocol::event::{Event, EventBody, Notified};
 use ralph_loop_protocol::id::{Digest, Seq};
 use ralph_loop_protocol::outcome::{EndReason, HumanReason};

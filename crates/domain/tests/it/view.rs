@@ -3,13 +3,13 @@
 use jiff::{SignedDuration, Timestamp};
 use ralph_loop_domain::state::RunState;
 use ralph_loop_domain::view::{ViewContext, view};
+use ralph_loop_protocol::display::view::{AgentStanding, RunView};
 use ralph_loop_protocol::event::{Baseline, CheckResult, Event, EventBody, SessionEnd};
 use ralph_loop_protocol::id::{Digest, RunId, Seq};
-use ralph_loop_protocol::in_session::SessionCost;
+use ralph_loop_protocol::money::in_session::SessionCost;
 use ralph_loop_protocol::money::{Tokens, Usage, Usd};
 use ralph_loop_protocol::outcome::{EndReason, HumanReason};
 use ralph_loop_protocol::status::Status;
-use ralph_loop_protocol::view::{AgentStanding, RunView};
 use ralph_loop_task::config::{AgentConfig, ConfigFile, VerifierConfig};
 use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};
 
@@ -146,8 +146,11 @@ fn check_shows_its_last_result_and_whether_it_is_current() {
     assert_eq!(shown.checks[0].command, "make test");
     assert_eq!(shown.checks[0].last, Some(result));
     assert!(shown.checks[0].current_tree);
-    let time =
-        shown.budgets.iter().find(|b| b.budget == ralph_loop_protocol::budget::BudgetKind::Time).unwrap();
+    let time = shown
+        .budgets
+        .iter()
+        .find(|b| b.budget == ralph_loop_protocol::money::budget::BudgetKind::Time)
+        .unwrap();
     assert_eq!((time.used, time.limit), (Some(1.5), 7200.0));
 }
 

@@ -6,8 +6,8 @@ use super::wire::{WireAnnotation, WireCheck, WireRun, WireStatus};
 use crate::error::Result;
 use ralph_loop_domain::ports::{CiCheck, CiState, NewStatus};
 use ralph_loop_http::Method;
-use ralph_loop_protocol::text::percent_encoded;
-use ralph_loop_protocol::text::{one_line, tail};
+use ralph_loop_protocol::display::text::percent_encoded;
+use ralph_loop_protocol::display::text::{one_line, tail};
 use serde_json::json;
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ pub(crate) const NEEDED: &str = "it needs, for this repo: Contents, Pull request
 
 /// Redacts a token in a text and joins its lines.
 pub(crate) fn clean(text: &str, token: &str) -> String {
-    ralph_loop_protocol::text::one_line(&ralph_loop_http::redact(text, [token], "[token]"), 400)
+    ralph_loop_protocol::display::text::one_line(&ralph_loop_http::redact(text, [token], "[token]"), 400)
 }
 
 /// The host's message, including field errors.

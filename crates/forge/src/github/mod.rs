@@ -108,7 +108,8 @@ impl GitHubOptions {
 
     /// From a remote and variables: `GITHUB_API_URL`, `GITHUB_GRAPHQL_URL` and those of [`GitHubAuth::from_vars`].
     pub fn from_remote(remote: &str, vars: &dyn Fn(&str) -> Option<String>) -> Result<Self, ForgeError> {
-        let shown = || ralph_loop_protocol::text::one_line(host_of(remote).unwrap_or("the remote"), 100);
+        let shown =
+            || ralph_loop_protocol::display::text::one_line(host_of(remote).unwrap_or("the remote"), 100);
         let address = RepoAddress::parse(remote).ok_or_else(|| {
             refused(
                 format!("cannot find the repo on {}", shown()),

@@ -7,7 +7,7 @@ use crate::error::{Result, auth};
 use crate::mark;
 use ralph_loop_domain::ports::{ForgeError, NewPr, PrChange, PrState, PullRequest};
 use ralph_loop_http::Method;
-use ralph_loop_protocol::text::percent_encoded;
+use ralph_loop_protocol::display::text::percent_encoded;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -181,5 +181,5 @@ impl GitHub {
 }
 
 fn title(text: &str) -> String {
-    ralph_loop_protocol::text::one_line(text, TITLE_MAX)
+    ralph_loop_protocol::display::text::one_line(text, TITLE_MAX)
 }

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::{mark, review};
 use ralph_loop_domain::ports::{Comment, DismissedApproval, Issue, Review};
 use ralph_loop_http::Method;
-use ralph_loop_protocol::text::percent_encoded;
+use ralph_loop_protocol::display::text::percent_encoded;
 use serde_json::json;
 use std::collections::BTreeMap;
 

@@ -293,7 +293,8 @@ impl Forge for LocalForge {
             Some(path) => store::read_text(&path.with_extension("log"))?,
             None => None,
         };
-        Ok(ralph_loop_protocol::text::tail(&log.unwrap_or_else(|| check.summary.clone()), max).to_owned())
+        Ok(ralph_loop_protocol::display::text::tail(&log.unwrap_or_else(|| check.summary.clone()), max)
+            .to_owned())
     }
 
     fn set_status(&self, commit: &str, status: &NewStatus) -> Result<()> {

@@ -183,5 +183,5 @@ pub(crate) fn file_name(text: &str) -> String {
             other => out.push_str(&format!("%{other:02X}")),
         }
     }
-    ralph_loop_protocol::text::head(&out, 200).to_owned()
+    ralph_loop_protocol::display::text::head(&out, 200).to_owned()
 }

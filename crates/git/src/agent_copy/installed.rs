@@ -1,9 +1,9 @@
 //! Finds dependencies installed in a user's tree that git doesn't hold, by the rule of
-//! [`ralph_loop_domain::installed`].
+//! [`ralph_loop_domain::repo::installed`].
 
 use crate::error::Result;
 use crate::repo::Repo;
-use ralph_loop_domain::installed::{ENVIRONMENT, InstalledFolder, usage};
+use ralph_loop_domain::repo::installed::{ENVIRONMENT, InstalledFolder, usage};
 use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -28,7 +28,7 @@ pub fn installed_folders(repo: &Repo) -> Result<Vec<InstalledFolder>> {
     Ok(found.take(FOLDERS_MAX).collect())
 }
 
-fn usage_of(top: &SafeDir, path: &Path) -> Option<ralph_loop_domain::installed::InstalledUse> {
+fn usage_of(top: &SafeDir, path: &Path) -> Option<ralph_loop_domain::repo::installed::InstalledUse> {
     let is_file = |folder: &Path, name: &str| top.is_file(folder.join(name), Links::Inside);
     let above = |name: &str| path.ancestors().skip(1).any(|folder| is_file(folder, name));
     usage(path.to_str()?, |name| is_file(path, name), above)

@@ -7,8 +7,8 @@ use crate::process::command::{Git, GitCall, GitError};
 use crate::process::running;
 use crate::publish::push::with_login;
 use crate::repo::Repo;
-use ralph_loop_domain::address::Address;
 use ralph_loop_domain::ports::GitRemote;
+use ralph_loop_domain::repo::address::Address;
 use ralph_loop_domain::vars::Vars;
 use std::ffi::OsString;
 use std::fs;
@@ -180,7 +180,7 @@ impl Source {
 }
 
 pub(crate) fn without_login(url: &str) -> String {
-    ralph_loop_domain::address::without_login(url)
+    ralph_loop_domain::repo::address::without_login(url)
 }
 
 /// Decodes percent escapes: `%41` → `A`.

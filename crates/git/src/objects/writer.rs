@@ -82,7 +82,7 @@ impl CommitIdentity {
     /// Removes the characters that would break a commit's header or control a terminal.
     pub fn new(name: &str, email: &str) -> Self {
         let clean = |text: &str| {
-            let text = ralph_loop_protocol::sanitize::line(text);
+            let text = ralph_loop_protocol::display::sanitize::line(text);
             let kept: String = text.chars().filter(|c| !matches!(c, '<' | '>')).collect();
             kept.trim().to_owned()
         };

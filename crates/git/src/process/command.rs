@@ -9,7 +9,7 @@ use crate::process::output::{OutputReader, PieceSink, ReadEnd};
 use crate::process::path::outside_of_repo;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use ralph_loop_domain::address;
+use ralph_loop_domain::repo::address;
 use ralph_loop_domain::vars::Vars;
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};

@@ -156,7 +156,7 @@ pub(crate) fn remote_commits(
 }
 
 fn end_of(words: &str) -> PushEnd {
-    let reason = ralph_loop_protocol::text::tail_lines(words.trim(), 3).replace('\n', "; ");
+    let reason = ralph_loop_protocol::display::text::tail_lines(words.trim(), 3).replace('\n', "; ");
     let lower = words.to_ascii_lowercase();
     let any = |needles: &[&str]| needles.iter().any(|needle| lower.contains(needle));
     if any(&[

@@ -12,11 +12,11 @@ use crate::snapshot::history::{WorkCommit, message_with_trailers};
 use crate::snapshot::record::{PlannedMove, RefPosition};
 use crate::snapshot::work_tree::{WorkChanges, work_of};
 use crate::workspace::GitWorkspace;
-use ralph_loop_domain::change_text::ChangeText;
 use ralph_loop_domain::ports::{Checkpoint, CheckpointRequest};
+use ralph_loop_domain::text::change_text::ChangeText;
+use ralph_loop_protocol::display::sanitize;
 use ralph_loop_protocol::event::FileChange;
 use ralph_loop_protocol::id::{CommitId, TreeId};
-use ralph_loop_protocol::sanitize;
 use std::collections::BTreeSet;
 
 fn change_words(before: &FileStates, now: &FileStates) -> String {

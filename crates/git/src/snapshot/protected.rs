@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::objects::files;
 use crate::snapshot::entry::on_disk;
 use crate::snapshot::entry::{TreeEntry, differences, find};
-use ralph_loop_domain::protect::{ProtectedChange, ProtectedKind, covers};
+use ralph_loop_domain::repo::protect::{ProtectedChange, ProtectedKind, covers};
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 use crate::support;
 use crate::support::{Fixture, checkpoint};
 use ralph_loop_domain::ports::Workspace;
-use ralph_loop_domain::protect::{ProtectedChange, ProtectedKind};
+use ralph_loop_domain::repo::protect::{ProtectedChange, ProtectedKind};
 use ralph_loop_git::GitWorkspace;
 use ralph_loop_protocol::event::RefMove;
 

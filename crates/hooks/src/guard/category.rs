@@ -46,7 +46,8 @@ const SHOWN_MAX: usize = 160;
 impl Refusal {
     /// A refusal; `what` is cut to an excerpt.
     pub fn new(category: Category, what: impl AsRef<str>, why: impl Into<String>) -> Self {
-        let what = ralph_loop_protocol::text::one_line(&super::text::shown(what.as_ref()), SHOWN_MAX);
+        let what =
+            ralph_loop_protocol::display::text::one_line(&super::text::shown(what.as_ref()), SHOWN_MAX);
         Self { category, what, why: why.into() }
     }
 

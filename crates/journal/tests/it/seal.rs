@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_journal::JournalError;
+use ralph_loop_journal::folder::layout::RalphDir;
+use ralph_loop_journal::journal::seal::{FileSeal, Seal, Settle};
 use ralph_loop_journal::journal::{Integrity, Journal, OpenedJournal, Places};
-use ralph_loop_journal::layout::RalphDir;
-use ralph_loop_journal::seal::{FileSeal, Seal, Settle};
 use ralph_loop_protocol::event::EventBody;
 use std::io::{self, Cursor, Read};
 use std::path::PathBuf;

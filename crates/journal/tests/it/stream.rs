@@ -4,12 +4,13 @@
 use jiff::Timestamp;
 use proptest::prelude::*;
 use ralph_loop_domain::redact::Redactor;
+use ralph_loop_journal::folder::layout::RunDir;
+use ralph_loop_journal::inbox;
+use ralph_loop_journal::journal::index;
 use ralph_loop_journal::journal::{Journal, Places};
-use ralph_loop_journal::layout::RunDir;
+use ralph_loop_journal::live::stream::{Cursor, RunStream, StreamItem, StreamStart};
+use ralph_loop_journal::live::wake::{Waker, poke};
 use ralph_loop_journal::live::{LIVE_MAX, LiveBody, LiveLog, LivePosition, LiveStream};
-use ralph_loop_journal::stream::{Cursor, RunStream, StreamItem, StreamStart};
-use ralph_loop_journal::wake::{Waker, poke};
-use ralph_loop_journal::{inbox, index};
 use ralph_loop_protocol::control::Control;
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::id::Seq;

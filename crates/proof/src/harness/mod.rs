@@ -8,7 +8,7 @@ pub mod restore;
 pub mod rust_inline;
 
 use ralph_loop_protocol::event::FileChange;
-use ralph_loop_protocol::level::{HarnessChange, HarnessSource};
+use ralph_loop_protocol::proof::level::{HarnessChange, HarnessSource};
 use std::collections::BTreeSet;
 
 /// The published list, as `ralph harness` prints it.

@@ -1,5 +1,5 @@
 use super::{manifest, rust_inline};
-use ralph_loop_protocol::level::{HarnessChange, HarnessSource};
+use ralph_loop_protocol::proof::level::{HarnessChange, HarnessSource};
 use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;

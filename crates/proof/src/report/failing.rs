@@ -10,7 +10,7 @@ pub fn failing_tests(output: &str) -> Vec<String> {
     let mut names = std::collections::BTreeSet::new();
     for line in output.lines() {
         if let Some(name) = name_in(line.trim()) {
-            names.insert(ralph_loop_protocol::text::head(name.trim(), NAME_MAX).to_owned());
+            names.insert(ralph_loop_protocol::display::text::head(name.trim(), NAME_MAX).to_owned());
         }
         if names.len() >= NAMES_MAX {
             break;
@@ -118,7 +118,7 @@ pub fn gap(output: &str) -> Option<u64> {
 
 /// Short lines with a number, at the end of the output.
 fn summary(output: &str) -> impl Iterator<Item = &str> {
-    let lines = ralph_loop_protocol::text::tail(output, SUMMARY_MAX).lines();
+    let lines = ralph_loop_protocol::display::text::tail(output, SUMMARY_MAX).lines();
     lines.filter(|line| line.len() <= 300 && line.bytes().any(|b| b.is_ascii_digit()))
 }
 

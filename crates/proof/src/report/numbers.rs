@@ -177,11 +177,11 @@ enum Piece {
 /// The last numbers of an output. Of lines that differ only in the number, the last counts.
 pub fn measured(output: &str) -> Vec<MeasuredNumber> {
     let mut found: Vec<MeasuredNumber> = Vec::new();
-    for line in ralph_loop_protocol::text::tail(output, OUTPUT_MAX).lines() {
+    for line in ralph_loop_protocol::display::text::tail(output, OUTPUT_MAX).lines() {
         if line.len() > LINE_MAX || !line.bytes().any(|b| b.is_ascii_digit()) {
             continue;
         }
-        let line = ralph_loop_protocol::sanitize::block(line);
+        let line = ralph_loop_protocol::display::sanitize::block(line);
         for clause in clauses(&line) {
             for number in of_clause(&clause) {
                 found.retain(|known| known.key != number.key);
@@ -194,7 +194,7 @@ pub fn measured(output: &str) -> Vec<MeasuredNumber> {
 }
 
 pub fn of_measurement(name: &str, measured: Measurement, rises: bool) -> Option<MeasuredNumber> {
-    let label = ralph_loop_protocol::text::head(name, LABEL_MAX).to_owned();
+    let label = ralph_loop_protocol::display::text::head(name, LABEL_MAX).to_owned();
     let (value, noise) = (thousandths(measured.value)?, thousandths(measured.noise)?);
     Some(MeasuredNumber { key: hash(&format!("metric {name}")), value, rises, label, noise })
 }
@@ -334,7 +334,7 @@ fn of_clause(clause: &[Piece]) -> Vec<MeasuredNumber> {
         let Piece::Number { value, share, named_before } = piece else { continue };
         let Some(rises) = direction(clause, at, *share, *named_before) else { continue };
         let Some(value) = thousandths(*value) else { continue };
-        let label = ralph_loop_protocol::text::head(&words.join(" "), LABEL_MAX).to_owned();
+        let label = ralph_loop_protocol::display::text::head(&words.join(" "), LABEL_MAX).to_owned();
         let key = hash(&format!("{} {at}", skeleton.join(" ")));
         found.push(MeasuredNumber { key, value, rises, label, noise: 0 });
     }

@@ -2,7 +2,7 @@
 //!
 //! Scans lines as they arrive, so any log size needs constant memory.
 
-pub use ralph_loop_protocol::test_counts::TestCounts;
+pub use ralph_loop_protocol::proof::test_counts::TestCounts;
 
 /// Reads a verifier's output line by line.
 #[derive(Debug, Clone, Default)]
@@ -71,7 +71,7 @@ impl TestScanner {
 
     fn line(&mut self, raw: &[u8]) {
         let Ok(text) = std::str::from_utf8(raw) else { return };
-        let text = ralph_loop_protocol::sanitize::block(text);
+        let text = ralph_loop_protocol::display::sanitize::block(text);
         let line = text.trim();
         if line.is_empty() {
             return;

@@ -2,9 +2,9 @@
 
 use super::{Moment, Tone};
 use crate::control::Control;
+use crate::display::text::{duration, one_line};
 use crate::event::{Criticised, Diagnosed, EventBody, Rung};
 use crate::money::{Usage, Usd};
-use crate::text::{duration, one_line};
 use std::time::Duration;
 
 pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, String)> {

@@ -1,9 +1,9 @@
 //! Describes the final check and the handover to the code host.
 
 use super::{Moment, Tone};
+use crate::display::text::one_line;
 use crate::event::{ChecksState, EventBody, PrOccasion, ProofApproved, ReviewOutcome};
-use crate::level::ProofLevel;
-use crate::text::one_line;
+use crate::proof::level::ProofLevel;
 
 pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, String)> {
     let said = match body {

@@ -6,9 +6,9 @@ mod handover;
 mod session;
 mod work;
 
+use crate::display::text::duration;
 use crate::event::{CheckResult, Event, EventBody};
 use crate::outcome::EndReason;
-use crate::text::duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! Describes the start of a run and its sessions.
 
 use super::Tone;
+use crate::display::text::{count, duration, one_line};
 use crate::event::{
     ActionFinished, BaselineChecks, EgressRefused, EventBody, SandboxFate, SandboxGone, SessionEnd, StopCause,
 };
-use crate::text::{count, duration, one_line};
 use std::time::Duration;
 
 pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {

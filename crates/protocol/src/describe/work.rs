@@ -1,8 +1,8 @@
 //! Describes a session's changes and their verdict.
 
 use super::Tone;
+use crate::display::text::{count, duration};
 use crate::event::EventBody;
-use crate::text::{count, duration};
 use std::time::Duration;
 
 /// Edits in submodules, which aren't recorded.

@@ -2,7 +2,7 @@
 
 use super::parts::CheckResult;
 use crate::id::{CommitId, TreeId};
-use crate::level::Watching;
+use crate::proof::level::Watching;
 use crate::stuck::MeasuredNumber;
 use serde::{Deserialize, Serialize};
 

@@ -6,9 +6,16 @@ use super::{
     Diagnosed, EffectIntended, EgressRefused, Handed, HandoverFailed, Moved, OverlapFound, Placed, PrWritten,
     ProofApproved, Pushed, ReviewSeen, SandboxGone, SandboxReady, SessionEnd, SpecChanged, WentBack,
 };
+use crate::control::Letter;
 use crate::id::{AgentName, CommitId, Digest, TreeId};
-use crate::{budget::BudgetKind, control::Letter, lease::DriverLease, money::Usage};
-use crate::{level, outcome, protected::ProtectedChange, role::Role, signals, stuck};
+use crate::lease::DriverLease;
+use crate::money::Usage;
+use crate::money::budget::BudgetKind;
+use crate::proof::level;
+use crate::proof::protected::ProtectedChange;
+use crate::role::Role;
+use crate::stuck::signals;
+use crate::{outcome, stuck};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,8 @@
 
 use super::tests_question::TestsQuestion;
 use super::{Ask, Baseline, CheckResult, EventBody, FileChange, RefMove, SessionEnd};
-use crate::protected::ProtectedChange;
-use crate::text::head;
+use crate::display::text::head;
+use crate::proof::protected::ProtectedChange;
 
 /// Bytes of a name, a path or a sentence in JSON.
 const LINE_MAX: usize = 4 * 1024;

@@ -1,7 +1,7 @@
 //! The event of copying an agent's files into the user's tree.
 
+use crate::display::text::count;
 use crate::id::CommitId;
-use crate::text::count;
 use serde::{Deserialize, Serialize};
 
 /// What was handed back, and what the user's edits prevented.

@@ -2,7 +2,7 @@
 
 use crate::id::{Digest, Seq, TreeId};
 use crate::notification::Occasion;
-use crate::test_counts::TestCounts;
+use crate::proof::test_counts::TestCounts;
 use serde::{Deserialize, Serialize};
 
 /// How many names of failing tests are shown.
@@ -134,8 +134,11 @@ impl Verdict {
     pub fn words_with(self, failing: &[String]) -> String {
         match (self, failing) {
             (Self::FalsePromise | Self::ChecksFail, [_, ..]) => {
-                let names: Vec<String> =
-                    failing.iter().take(NAMES_SHOWN).map(|name| crate::text::one_line(name, 120)).collect();
+                let names: Vec<String> = failing
+                    .iter()
+                    .take(NAMES_SHOWN)
+                    .map(|name| crate::display::text::one_line(name, 120))
+                    .collect();
                 let more = if failing.len() > names.len() { ", …" } else { "" };
                 format!("{} ({}{more})", self.words(), names.join(", "))
             }

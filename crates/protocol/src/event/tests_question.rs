@@ -1,8 +1,8 @@
 //! The question to the user if a run changed original tests, and its work doesn't pass the originals.
 
 use super::CheckResult;
-use crate::level::{HarnessChange, ProofLevel};
-use crate::text::{count, one_line};
+use crate::display::text::{count, one_line};
+use crate::proof::level::{HarnessChange, ProofLevel};
 use serde::{Deserialize, Serialize};
 
 const NAMED: usize = 3;
@@ -105,8 +105,8 @@ impl TestsQuestion {
 mod tests {
     use super::*;
     use crate::id::{Digest, TreeId};
-    use crate::level::HarnessSource;
-    use crate::test_counts::TestCounts;
+    use crate::proof::level::HarnessSource;
+    use crate::proof::test_counts::TestCounts;
 
     fn change(path: &str, added: bool) -> HarnessChange {
         let what = if added { "added: tests" } else { "changed: tests" };

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use ralph_loop_domain::ports::Preview;
 use ralph_loop_http::Method;
 use ralph_loop_http::random_word;
-use ralph_loop_protocol::text::percent_encoded;
+use ralph_loop_protocol::display::text::percent_encoded;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -57,7 +57,7 @@ impl SandboxDto {
         let reason = if reason.is_empty() {
             String::new()
         } else {
-            format!(": {}", ralph_loop_protocol::text::one_line(reason, 300))
+            format!(": {}", ralph_loop_protocol::display::text::one_line(reason, 300))
         };
         ProviderError::State { vendor: VENDOR, id: self.id.clone(), state: self.state().to_owned(), reason }
     }

@@ -9,7 +9,7 @@ use crate::machine::{Machine, SHORT, Shell};
 use ralph_loop_domain::ports::Preview;
 use ralph_loop_http::Method;
 use ralph_loop_http::random_word;
-use ralph_loop_protocol::text::percent_encoded;
+use ralph_loop_protocol::display::text::percent_encoded;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -15,9 +15,9 @@ use ralph_loop_domain::ports::{
     SandboxProvider, SandboxSpec,
 };
 use ralph_loop_http::{Method, ProxySettings};
+use ralph_loop_protocol::display::text::percent_encoded;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::money::Usd;
-use ralph_loop_protocol::text::percent_encoded;
 use serde_json::json;
 use std::time::Duration;
 use wire::{Access, Known};

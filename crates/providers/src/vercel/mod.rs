@@ -17,8 +17,8 @@ use ralph_loop_domain::ports::{
     SandboxSpec,
 };
 use ralph_loop_http::Method;
+use ralph_loop_protocol::display::text::percent_encoded;
 use ralph_loop_protocol::money::Usd;
-use ralph_loop_protocol::text::percent_encoded;
 use serde_json::json;
 use std::time::Duration;
 use wire::{Page, SandboxDto, SandboxWithSession};

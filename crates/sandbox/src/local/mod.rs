@@ -20,11 +20,11 @@ pub use provider::{LocalManaged, LocalProvider};
 use egress::Egress;
 use isolation::{LocalIsolation, Runtime, Workspace};
 use link::GuardLink;
-use ralph_loop_domain::installed::InstalledFolder;
 use ralph_loop_domain::ports::{
     Exchange, ExecOutcome, ExecRequest, ExecSink, ExecTrace, Sandbox, SandboxCapabilities, SandboxError,
     Surroundings, WriteMode,
 };
+use ralph_loop_domain::repo::installed::InstalledFolder;
 use ralph_loop_domain::secret_name::is_engine_secret;
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_safe_fs::SafeDir;

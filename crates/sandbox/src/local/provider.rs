@@ -5,12 +5,12 @@ use super::{LocalOptions, LocalSandbox};
 use jiff::Timestamp;
 use nix::errno::Errno;
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
-use ralph_loop_domain::installed::InstalledFolder;
 use ralph_loop_domain::ports::{
     Capabilities, Exchange, ExecOutcome, ExecRequest, ExecSink, ExecTrace, ManagedSandbox, Preview,
     Resources, Sandbox, SandboxCapabilities, SandboxError, SandboxInfo, SandboxProvider, SandboxSpec,
     Surroundings, WriteMode,
 };
+use ralph_loop_domain::repo::installed::InstalledFolder;
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::money::Usd;

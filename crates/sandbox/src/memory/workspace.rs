@@ -6,7 +6,7 @@ use ralph_loop_domain::ports::{
     Baseline, Checkpoint, CheckpointRequest, GitRemote, Lease, Leftovers, Outgoing, OutgoingPart,
     OutgoingSide, Publisher, Push, PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
 };
-use ralph_loop_domain::protect::{ProtectedChange, ProtectedKind, covers};
+use ralph_loop_domain::repo::protect::{ProtectedChange, ProtectedKind, covers};
 use ralph_loop_protocol::event::{FileChange, RefMove};
 use ralph_loop_protocol::id::{CommitId, Digest, RunId, TreeId};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,10 @@
 //! Sandboxed commands: what they see and can change, and how they end.
 
+pub(crate) mod egress;
+pub(crate) mod escapes;
+pub(crate) mod layouts;
+pub(crate) mod same_path;
+
 use crate::common;
 use crate::common::{Output, PROBE, Sink, run, sh};
 use ralph_loop_domain::ports::{ExecEnd, ExecRequest, Sandbox as _, SandboxError, StopCause};

@@ -12,17 +12,13 @@
 mod common;
 mod conformance;
 mod docker;
-mod egress;
 mod embedder;
-mod escapes;
 mod exec;
 mod files;
 mod flood;
 mod hosted;
 mod isolation;
-mod layouts;
 mod memory;
 mod owner_killed;
-mod same_path;
 mod sbx;
 mod survivors;

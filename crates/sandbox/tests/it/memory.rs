@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use ralph_loop_domain::ports::{
     CheckpointRequest, ExecEnd, ExecRequest, Sandbox as _, SandboxError, Workspace as _, WriteMode,
 };
-use ralph_loop_domain::protect::ProtectedKind;
+use ralph_loop_domain::repo::protect::ProtectedKind;
 use ralph_loop_protocol::id::AgentName;
 use ralph_loop_sandbox::{MemoryExit, MemorySandbox, MemoryWorkspace};
 use std::path::Path;

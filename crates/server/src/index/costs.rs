@@ -1,7 +1,7 @@
 //! Totals of run costs.
 
 use super::{Index, on};
-use crate::problem::Problem;
+use crate::http::problem::Problem;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::AssertSqlSafe;

@@ -182,7 +182,7 @@ fn suffixed(path: &Path, end: &str) -> PathBuf {
 mod tests {
     use super::super::Index;
     use super::*;
-    use ralph_loop_journal::layout::StateHome;
+    use ralph_loop_journal::folder::layout::StateHome;
 
     fn home(folder: &Path) -> ServerHome {
         ServerHome::make(&StateHome::from_env(folder.to_str(), None).unwrap()).unwrap()

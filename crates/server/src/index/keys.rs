@@ -1,7 +1,7 @@
 //! Idempotency keys: a repeated request creates one run.
 
 use super::{Index, on};
-use crate::problem::Problem;
+use crate::http::problem::Problem;
 
 /// Lifetime of a key in milliseconds.
 const AGE: i64 = 24 * 3600 * 1000;

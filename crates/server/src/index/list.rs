@@ -4,7 +4,7 @@
 use super::counts::Known;
 use super::words::Found;
 use super::{Index, on};
-use crate::problem::Problem;
+use crate::http::problem::Problem;
 use crate::row::RunRow;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -313,7 +313,7 @@ impl Index {
 /// The search terms.
 fn words_of(query: &ListQuery) -> Vec<String> {
     let search = query.q.as_deref().unwrap_or_default().to_lowercase();
-    let words = ralph_loop_protocol::text::head(&search, SEARCH_MAX).split_whitespace().take(8);
+    let words = ralph_loop_protocol::display::text::head(&search, SEARCH_MAX).split_whitespace().take(8);
     words.map(str::to_owned).collect()
 }
 

@@ -159,7 +159,10 @@ impl Index {
 async fn postgres(url: &str) -> Result<PgPool, AppError> {
     let wrong = |error: &sqlx::Error| {
         // The URL and errors quoting it may contain a password.
-        let said = ralph_loop_protocol::text::one_line(&error.to_string().replace(url, "RALPH_DB_URL"), 200);
+        let said = ralph_loop_protocol::display::text::one_line(
+            &error.to_string().replace(url, "RALPH_DB_URL"),
+            200,
+        );
         AppError::environment(format!("can't use the database in RALPH_DB_URL: {said}"))
             .hint("check the address and that Postgres runs there; without RALPH_DB_URL the index is a file")
     };

@@ -2,10 +2,11 @@
 
 use super::{Indexed, Spend};
 use crate::row::RunRow;
-use ralph_loop_app::facts::RunReading;
-use ralph_loop_app::{Environment, asked_by};
-use ralph_loop_journal::layout::StateHome;
-use ralph_loop_journal::registry::Registration;
+use ralph_loop_app::Environment;
+use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::start::asked_by;
+use ralph_loop_journal::folder::layout::StateHome;
+use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::id::RunId;
 
 /// Ids of all registered runs, without opening any.

@@ -1,9 +1,9 @@
 //! Session costs of a run, from its receipts.
 
 use jiff::Timestamp;
-use ralph_loop_app::facts::RunReading;
-use ralph_loop_app::repo_file;
-use ralph_loop_protocol::receipt::Receipt;
+use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::trust::repo_file;
+use ralph_loop_protocol::money::receipt::Receipt;
 
 /// Smaller amounts are rounding errors.
 const NOTHING: f64 = 0.000_001;

@@ -3,7 +3,7 @@
 //! several servers may write to a shared database.
 
 use super::{Index, Pool};
-use crate::problem::Problem;
+use crate::http::problem::Problem;
 use sqlx::sqlite::SqlitePool;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -15,7 +15,7 @@ pub use viewers::Viewer;
 use crate::index::{Index, Indexed};
 use crate::row::RunRow;
 use ralph_loop_app::App;
-use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::folder::layout::StateHome;
 use ralph_loop_protocol::id::RunId;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::AtomicBool;
@@ -194,7 +194,7 @@ impl Live {
     fn is_among(&self, removed: &BTreeSet<String>, run: &str) -> bool {
         removed.contains(run)
             && !RunId::parse(run)
-                .is_ok_and(|id| ralph_loop_journal::registry::find(&self.home, &id).is_some())
+                .is_ok_and(|id| ralph_loop_journal::folder::registry::find(&self.home, &id).is_some())
     }
 
     fn is_stopping(&self) -> bool {
@@ -206,7 +206,7 @@ impl Live {
     }
 
     fn watch_run(&self, run: &RunId) {
-        let Some(entry) = ralph_loop_journal::registry::find(&self.home, run) else { return };
+        let Some(entry) = ralph_loop_journal::folder::registry::find(&self.home, run) else { return };
         let fits = self.watcher.watch(run, entry.run_dir().path());
         let mut unwatched = self.unwatched.lock().unwrap_or_else(|e| e.into_inner());
         if fits {

@@ -2,7 +2,7 @@
 
 use super::Live;
 use crate::index::{Indexed, entries, read_run};
-use ralph_loop_journal::registry;
+use ralph_loop_journal::folder::registry;
 use ralph_loop_protocol::id::RunId;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use ralph_loop_app::AppError;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_domain::ports::Clock as _;
-use ralph_loop_journal::registry;
+use ralph_loop_journal::folder::registry;
 use ralph_loop_protocol::id::RunId;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

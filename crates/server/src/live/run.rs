@@ -3,12 +3,13 @@
 use crate::index::{Indexed, Spend};
 use crate::row::RunRow;
 use jiff::Timestamp;
-use ralph_loop_app::facts::RunReading;
-use ralph_loop_app::{AppError, Environment, asked_by};
+use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::start::asked_by;
+use ralph_loop_app::{AppError, Environment};
 use ralph_loop_domain::view::RunView;
+use ralph_loop_journal::folder::registry::Registration;
+use ralph_loop_journal::live::stream::{Cursor, RunStream, StreamItem, StreamStart};
 use ralph_loop_journal::lock;
-use ralph_loop_journal::registry::Registration;
-use ralph_loop_journal::stream::{Cursor, RunStream, StreamItem, StreamStart};
 
 /// A run whose state is in memory.
 #[derive(Debug)]

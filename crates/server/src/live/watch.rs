@@ -1,7 +1,7 @@
 //! A single file watch for all records, because `inotify` instances are limited: one entry per folder.
 //! Without it, runs are polled.
 
-use ralph_loop_journal::layout::StateHome;
+use ralph_loop_journal::folder::layout::StateHome;
 use ralph_loop_protocol::id::RunId;
 use std::path::Path;
 

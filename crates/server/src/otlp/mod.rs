@@ -6,8 +6,8 @@ mod spans;
 
 use crate::live::RowChange;
 use crate::server::Server;
-use ralph_loop_app::facts::RunReading;
-use ralph_loop_journal::registry;
+use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_journal::folder::registry;
 use ralph_loop_protocol::id::RunId;
 use send::Collector;
 use std::collections::HashMap;

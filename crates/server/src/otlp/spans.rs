@@ -1,13 +1,13 @@
 //! Converts a run's record to spans.
 
 use jiff::{SignedDuration, Timestamp};
-use ralph_loop_app::facts::RunReading;
-use ralph_loop_app::repo_file;
+use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::trust::repo_file;
 use ralph_loop_protocol::event::Verdict;
 use ralph_loop_protocol::id::Digest;
+use ralph_loop_protocol::money::receipt::Receipt;
 use ralph_loop_protocol::money::{Cost, Usd};
 use ralph_loop_protocol::outcome::EndReason;
-use ralph_loop_protocol::receipt::Receipt;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! Fuzzing entry point: parses any bytes as the parts of requests.
 
-use super::control::ControlBody;
 use super::create::CreateRun;
 use super::prepare::LintBody;
-use super::shown_path::shown_path;
 use crate::index::ListQuery;
+use crate::routes::record::shown_path::shown_path;
+use crate::routes::steer::control::ControlBody;
 use std::path::Component;
 
 /// Parses any bytes as a workspace path, a list query and request bodies. Returns a score of what was

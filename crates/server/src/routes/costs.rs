@@ -1,9 +1,9 @@
 //! Run costs.
 
 use crate::auth::Caller;
-use crate::extract::{Answer, Asked};
+use crate::http::extract::{Answer, Asked};
+use crate::http::problem::Problem;
 use crate::index::{CostSums, CostsBy};
-use crate::problem::Problem;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::State;

@@ -2,11 +2,11 @@
 
 use super::prepare::known_repo;
 use super::runs::forget_unbegun;
-use super::shown_path::shown_path;
 use crate::auth::Caller;
-use crate::extract::{Answer, Body};
+use crate::http::extract::{Answer, Body};
+use crate::http::problem::Problem;
 use crate::people::Role;
-use crate::problem::Problem;
+use crate::routes::record::shown_path::shown_path;
 use crate::row::RunRow;
 use crate::scheduler::{AuthSource, Queued};
 use crate::server::Server;
@@ -14,13 +14,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
+use ralph_loop_app::config::{model_access, models, settings};
 use ralph_loop_app::race::RaceBy;
-use ralph_loop_app::{
-    Environment, Overrides, PlaceRequest, RaceRequest, RunRequest, TaskInput, Unfinished, model_access,
-    models, settings,
-};
+use ralph_loop_app::{Environment, Overrides, PlaceRequest, RaceRequest, RunRequest, TaskInput, Unfinished};
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::id::{Digest, RunId};
-use ralph_loop_protocol::text::one_line;
 use ralph_loop_task::config::{Isolation, Mode, ProviderName, SandboxConfig};
 use ralph_loop_task::dialect::Publish;
 use serde::{Deserialize, Serialize};
@@ -410,7 +408,8 @@ impl Wanted {
         caller.note(server, "create", Some(run.as_str()), Some(detail))?;
         // Runs of a race stay together on this machine.
         if queued.places() == 1
-            && let Some(row) = super::fleet::hand_on(server, &queued, place.is_address, &body.labels).await?
+            && let Some(row) =
+                crate::routes::people::fleet::hand_on(server, &queued, place.is_address, &body.labels).await?
         {
             return Ok(row);
         }
@@ -467,6 +466,6 @@ async fn row_of(server: &Arc<Server>, run: &RunId) -> Result<Option<RunRow>, Pro
     }
     match begun(server, run.clone()).await {
         Some(row) => Ok(Some(row)),
-        None => super::fleet::row_of(server, run.as_str()).await,
+        None => crate::routes::people::fleet::row_of(server, run.as_str()).await,
     }
 }

@@ -1,9 +1,9 @@
 //! Health, readiness and metrics.
 
 use crate::auth::{Caller, is_named_locally};
-use crate::extract::Answer;
+use crate::http::extract::Answer;
+use crate::http::problem::Problem;
 use crate::metrics::{gauge, head, label};
-use crate::problem::Problem;
 use crate::server::{SOCKETS, Server};
 use axum::Json;
 use axum::extract::{FromRequestParts as _, Request, State};

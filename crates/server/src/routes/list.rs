@@ -1,10 +1,9 @@
 //! All routes by path and purpose.
 
-use super::{
-    access, artifacts, control, costs, create, debug, diagnosis, diff, docs, events, files, fleet,
-    guardrails, health, iterations, mcp, output, page, prepare, races, result, run, runs, sandbox, session,
-    task, watch,
-};
+use super::{costs, create, docs, health, page, prepare, races, run, runs, watch};
+use crate::routes::people::{access, fleet, mcp, session};
+use crate::routes::record::{artifacts, diff, events, files, iterations, output};
+use crate::routes::steer::{control, debug, diagnosis, guardrails, result, sandbox, task};
 use crate::server::Server;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;

@@ -1,8 +1,9 @@
 //! The dashboard's embedded files, or a placeholder that says how to build them.
 
-use crate::page::{self, PageFile};
+use crate::http::page;
+use crate::http::page::PageFile;
+use crate::http::problem::Problem;
 use crate::people::random_bytes;
-use crate::problem::Problem;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use flate2::read::GzDecoder;

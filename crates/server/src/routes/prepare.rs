@@ -1,18 +1,22 @@
 //! Before a run: lint results, first prompt, templates, and folders in which runs may start.
 
 use super::create::{CreateRun, is_address, place_of};
-use super::shown_path::shown_path;
 use crate::auth::Caller;
-use crate::extract::{Answer, Asked, Body};
+use crate::http::extract::{Answer, Asked, Body};
+use crate::http::problem::Problem;
 use crate::people::Role;
-use crate::problem::Problem;
+use crate::routes::record::shown_path::shown_path;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::State;
-use ralph_loop_app::lint::checks::TaskCheck;
-use ralph_loop_app::lint::lint_task;
-use ralph_loop_app::task_source::{self, TaskSource};
-use ralph_loop_app::{Environment, SilentReporter, Unfinished, models, repo_file, settings, task_templates};
+use ralph_loop_app::config::{models, settings};
+use ralph_loop_app::task::lint::checks::TaskCheck;
+use ralph_loop_app::task::lint::lint_task;
+use ralph_loop_app::task::task_source;
+use ralph_loop_app::task::task_source::TaskSource;
+use ralph_loop_app::task::task_templates;
+use ralph_loop_app::trust::repo_file;
+use ralph_loop_app::{Environment, SilentReporter, Unfinished};
 use ralph_loop_git::Repo;
 use ralph_loop_git::checkout::branch_names;
 use ralph_loop_task::dialect::{Dialect, TaskTexts, detect_text};
@@ -341,7 +345,7 @@ pub(super) async fn known_repo(server: &Server, repo: &str) -> Result<PathBuf, P
     let known = repos_of(server).await?;
     let found = known.iter().map(PathBuf::from).find(|path| *path == wanted || *path == real);
     found.ok_or_else(|| {
-        let shown = ralph_loop_protocol::text::one_line(repo, 120);
+        let shown = ralph_loop_protocol::display::text::one_line(repo, 120);
         Problem::forbidden(format!("runs are not started in `{shown}` from here"))
             .hint("start the server with `--repo DIR`, or start a run in the folder first")
     })

@@ -1,14 +1,14 @@
 //! Races: several runs of one task in parallel.
 
 use crate::auth::Caller;
-use crate::extract::Answer;
+use crate::http::extract::Answer;
+use crate::http::problem::Problem;
 use crate::people::Role;
-use crate::problem::Problem;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
 use ralph_loop_app::race::RaceView;
-use ralph_loop_app::races;
+use ralph_loop_app::race::races;
 use ralph_loop_protocol::id::RunId;
 use std::sync::Arc;
 

@@ -1,15 +1,15 @@
 //! The state of one run.
 
 use crate::auth::Caller;
-use crate::extract::Answer;
+use crate::http::extract::Answer;
+use crate::http::problem::Problem;
 use crate::live::LiveRun;
-use crate::problem::Problem;
 use crate::row::RunRow;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
 use ralph_loop_app::race::RaceView;
-use ralph_loop_app::races;
+use ralph_loop_app::race::races;
 use ralph_loop_domain::view::RunView;
 use ralph_loop_task::config::Mode;
 use serde::Serialize;
@@ -78,7 +78,7 @@ pub(crate) async fn view(
         Ok(entry) => entry,
         Err(problem) => {
             // It may wait for a fleet worker.
-            return match super::fleet::row_of(&server, &run).await? {
+            return match crate::routes::people::fleet::row_of(&server, &run).await? {
                 Some(row) => Ok(Json(waiting(row))),
                 None => Err(problem),
             };

@@ -1,18 +1,19 @@
 //! Lists runs and removes one.
 
 use crate::auth::Caller;
-use crate::extract::{Answer, Asked};
+use crate::http::extract::{Answer, Asked};
+use crate::http::problem::Problem;
 use crate::index::{ListQuery, Page};
 use crate::people::Role;
-use crate::problem::Problem;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use ralph_loop_app::facts::RunReading;
+use ralph_loop_app::read::facts::RunReading;
 use ralph_loop_fleet::runs;
 use ralph_loop_fleet::store::ArtifactStore;
-use ralph_loop_journal::registry::{self, Registration};
+use ralph_loop_journal::folder::registry;
+use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::id::RunId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,7 +40,7 @@ pub(crate) async fn remove(
         }
         return Ok(StatusCode::NO_CONTENT);
     }
-    if super::fleet::take_out(&server, &caller, &run, "cancel").await?.is_some() {
+    if crate::routes::people::fleet::take_out(&server, &caller, &run, "cancel").await?.is_some() {
         return Ok(StatusCode::NO_CONTENT);
     }
     let entry = server.entry(&run)?;

@@ -1,11 +1,11 @@
 //! Request and response types of each route.
 
 use super::list::Operation;
-use super::{
-    access, artifacts, control, costs, create, debug, diagnosis, diff, events, files, guardrails, iterations,
-    output, prepare, result, run, sandbox, session, task,
-};
+use super::{costs, create, prepare, run};
 use crate::index::{CostSums, ListQuery, Page};
+use crate::routes::people::{access, session};
+use crate::routes::record::{artifacts, diff, events, files, iterations, output};
+use crate::routes::steer::{control, debug, diagnosis, guardrails, result, sandbox, task};
 use crate::row::RunRow;
 use crate::scheduler::SchedulerState;
 use crate::stream::FromQuery;

@@ -1,8 +1,8 @@
 //! WebSockets and server-sent events.
 
 use crate::auth::Caller;
-use crate::extract::{Answer, Asked};
-use crate::problem::Problem;
+use crate::http::extract::{Answer, Asked};
+use crate::http::problem::Problem;
 use crate::server::Server;
 use crate::stream::{FromQuery, list_socket, run_events, run_socket};
 use axum::extract::{Path, State, WebSocketUpgrade};

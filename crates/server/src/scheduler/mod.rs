@@ -10,14 +10,14 @@ pub use pick::Limits;
 pub(crate) use queue::read_queue;
 pub use queue::{AuthSource, Queued};
 
+use crate::http::problem::Problem;
 use crate::index::Indexed;
 use crate::live::{Driven, Live};
-use crate::problem::Problem;
 use crate::secrets::Secrets;
 use queue::Queue;
 use ralph_loop_app::{App, AppError};
-use ralph_loop_journal::layout::StateHome;
-use ralph_loop_journal::registry;
+use ralph_loop_journal::folder::layout::StateHome;
+use ralph_loop_journal::folder::registry;
 use ralph_loop_protocol::id::RunId;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -1,14 +1,14 @@
 //! The queue on disk: one file per run.
 
+use crate::http::problem::Problem;
 use crate::live::Driven;
-use crate::problem::Problem;
 use crate::row::RunRow;
 use jiff::Timestamp;
 use ralph_loop_app::RunRequest;
 use ralph_loop_domain::vars::Vars;
-use ralph_loop_journal::artifacts;
-use ralph_loop_journal::layout::StateHome;
-use ralph_loop_journal::registry;
+use ralph_loop_journal::folder::artifacts;
+use ralph_loop_journal::folder::layout::StateHome;
+use ralph_loop_journal::folder::registry;
 use ralph_loop_protocol::id::RunId;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

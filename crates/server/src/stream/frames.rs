@@ -1,8 +1,8 @@
 //! Frames on the wire, one JSON object each.
 
 use jiff::tz::TimeZone;
+use ralph_loop_journal::journal::tail::JournalLine;
 use ralph_loop_journal::live::LiveRecord;
-use ralph_loop_journal::tail::JournalLine;
 use ralph_loop_protocol::describe::{Tone, describe_in};
 use serde_json::Value;
 

@@ -2,10 +2,10 @@
 
 use super::FromQuery;
 use super::frames::{event_frame, missed_frame, output_frame};
-use crate::problem::Problem;
+use crate::http::problem::Problem;
 use jiff::tz::TimeZone;
-use ralph_loop_journal::layout::RunDir;
-use ralph_loop_journal::stream::{Cursor, RunStream, StreamItem, StreamStart};
+use ralph_loop_journal::folder::layout::RunDir;
+use ralph_loop_journal::live::stream::{Cursor, RunStream, StreamItem, StreamStart};
 use ralph_loop_protocol::id::Seq;
 
 /// A viewer's position in a run.

@@ -4,11 +4,11 @@ use super::FromQuery;
 use super::frames::reread_frame;
 use super::reader::Reader;
 use crate::auth::Caller;
-use crate::problem::Problem;
+use crate::http::problem::Problem;
 use crate::server::Server;
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
-use ralph_loop_journal::registry::Registration;
+use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::id::RunId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -62,7 +62,7 @@ pub async fn run_socket(
         Err(End::Problem(problem)) => (1011, problem.detail().to_owned()),
         Ok(()) => (1012, "the server goes down; come back with `from`".to_owned()),
     };
-    let reason = ralph_loop_protocol::text::head(&reason, 100).to_owned();
+    let reason = ralph_loop_protocol::display::text::head(&reason, 100).to_owned();
     let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
     let _ = tokio::time::timeout(SLOW, feed.socket.send(close)).await;
 }

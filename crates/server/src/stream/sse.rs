@@ -3,14 +3,14 @@
 use super::FromQuery;
 use super::reader::{Frame, Reader};
 use crate::auth::Caller;
+use crate::http::problem::Problem;
 use crate::live::Viewer;
-use crate::problem::Problem;
 use crate::server::Server;
 use axum::body::{Body, Bytes};
 use axum::http::header;
 use axum::response::Response;
 use futures_util::stream;
-use ralph_loop_journal::registry::Registration;
+use ralph_loop_journal::folder::registry::Registration;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -208,7 +208,7 @@ impl Models {
     /// What to write instead of an unknown name.
     pub fn known_for(&self, name: &str) -> String {
         let known: Vec<&str> = self.profiles.keys().map(String::as_str).collect();
-        let near = ralph_loop_protocol::text::nearest(name, known.iter().copied());
+        let near = ralph_loop_protocol::display::text::nearest(name, known.iter().copied());
         let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
         match known.as_slice() {
             [] => "no profile is configured; name a model as `PROVIDER/MODEL`".to_owned(),

@@ -167,7 +167,7 @@ impl NotifyConfig {
                     (
                         format!(
                             "`{}` isn't an email address",
-                            ralph_loop_protocol::text::one_line(address, 80)
+                            ralph_loop_protocol::display::text::one_line(address, 80)
                         ),
                         "for example `me@example.org`",
                     )

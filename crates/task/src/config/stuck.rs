@@ -1,7 +1,7 @@
 //! Stuck detection in the configuration: how many iterations make a pattern, how far the rules look back, and the
 //! weight of each signal.
 
-use ralph_loop_protocol::signals::Signal;
+use ralph_loop_protocol::stuck::signals::Signal;
 use serde::{Deserialize, Serialize};
 
 /// How many iterations are remembered.

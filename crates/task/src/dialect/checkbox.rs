@@ -254,14 +254,14 @@ impl<'a> CheckboxReader<'a> {
             let (id, rest) = split_id(text);
             found.id_written = id.is_some();
             found.id = id.unwrap_or_default().to_owned();
-            found.text = ralph_loop_protocol::text::one_line(rest, 4_000);
+            found.text = ralph_loop_protocol::display::text::one_line(rest, 4_000);
             if text.to_ascii_lowercase().contains("verify:") {
                 self.out.inline_verify.push(found.mark - 1);
             }
             return;
         }
         if self.constraints.is_some() && self.section.is_none() && self.quotes == 0 && !text.is_empty() {
-            self.out.constraints.push(ralph_loop_protocol::text::one_line(text, 1_000));
+            self.out.constraints.push(ralph_loop_protocol::display::text::one_line(text, 1_000));
         }
         if self.section.is_none() || self.quotes > 0 {
             return;

@@ -219,7 +219,7 @@ pub fn read(
                 place,
                 format!(
                     "unknown key `{}` in the frontmatter",
-                    ralph_loop_protocol::text::one_line(&key.value, 60)
+                    ralph_loop_protocol::display::text::one_line(&key.value, 60)
                 ),
                 unknown_key_fix(&key.value, KEYS.iter().copied()),
             ));
@@ -249,7 +249,7 @@ fn explain(error: &Error, key: Option<&str>, file: &str, place: Span) -> Diagnos
     let (rule, message, fix) = match inner {
         Error::SerdeUnknownField { field, expected, .. } => (
             "unknown-key",
-            format!("{subject}unknown key `{}`", ralph_loop_protocol::text::one_line(field, 60)),
+            format!("{subject}unknown key `{}`", ralph_loop_protocol::display::text::one_line(field, 60)),
             unknown_key_fix(field, expected.iter().copied()),
         ),
         Error::DuplicateMappingKey { key, .. } => (
@@ -281,12 +281,12 @@ fn explain(error: &Error, key: Option<&str>, file: &str, place: Span) -> Diagnos
                 let fix = "give a value of the right kind; `docs/TASKS.md` shows every key";
                 (
                     "wrong-type",
-                    format!("{subject}{}", ralph_loop_protocol::text::one_line(text, 200)),
+                    format!("{subject}{}", ralph_loop_protocol::display::text::one_line(text, 200)),
                     fix.into(),
                 )
             } else {
                 let fix = "fix the YAML at this place; texts with `:` or `#` need quotes";
-                ("not-yaml", ralph_loop_protocol::text::one_line(text, 200), fix.into())
+                ("not-yaml", ralph_loop_protocol::display::text::one_line(text, 200), fix.into())
             }
         }
     };

@@ -2,7 +2,7 @@
 //! and a single value can be replaced without changing another byte.
 
 use super::diagnostic::{Diagnostic, Lines};
-use ralph_loop_protocol::text::nearest;
+use ralph_loop_protocol::display::text::nearest;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -141,7 +141,10 @@ fn check_keys(
                     "unknown-key",
                     file,
                     place,
-                    format!("unknown key `{}`", ralph_loop_protocol::text::one_line(&member.key, 60)),
+                    format!(
+                        "unknown key `{}`",
+                        ralph_loop_protocol::display::text::one_line(&member.key, 60)
+                    ),
                     unknown_key_fix(&member.key, known),
                 ));
             }
@@ -155,7 +158,7 @@ fn check_keys(
 /// The fix for an unknown key: the likely one, or all.
 pub(crate) fn unknown_key_fix<'a>(key: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     // A key of a megabyte isn't a typo, and the edit distance is quadratic.
-    match nearest(ralph_loop_protocol::text::head(key, 64), known.clone()) {
+    match nearest(ralph_loop_protocol::display::text::head(key, 64), known.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => {
             let all: Vec<String> =
@@ -191,7 +194,7 @@ impl Problem {
             "give a value of the right kind; `docs/TASKS.md` shows every key"
         };
         let offset = lines.start_of(error.line()) + error.column().saturating_sub(1);
-        Self { offset, message: ralph_loop_protocol::text::one_line(&message, 300), fix: fix.into() }
+        Self { offset, message: ralph_loop_protocol::display::text::one_line(&message, 300), fix: fix.into() }
     }
 }
 

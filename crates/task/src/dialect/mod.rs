@@ -8,12 +8,9 @@ pub mod checkbox;
 pub mod diagnostic;
 pub mod frontmatter;
 pub(crate) mod json;
-mod json_criteria;
 mod metric_section;
 pub mod names;
-pub mod plan_edit;
-pub mod plan_order;
-pub mod prd_tasks;
+pub mod plan;
 pub mod prompt_md;
 pub mod ralph_json;
 pub mod ralph_task_md;
@@ -98,7 +95,7 @@ pub fn read(dialect: Dialect, files: &TaskTexts, found: &mut Vec<Diagnostic>) ->
     match dialect {
         Dialect::RalphTaskMd => ralph_task_md::read(files, found),
         Dialect::RalphJson => ralph_json::read(files, found),
-        Dialect::Plan => prd_tasks::read(files, found),
+        Dialect::Plan => plan::prd_tasks::read(files, found),
         Dialect::PromptMd => prompt_md::read(files, found),
     }
 }

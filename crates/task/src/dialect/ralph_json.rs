@@ -1,14 +1,16 @@
 //! `ralph.json`, version 2: a task as JSON, with typed acceptance criteria and a pull request at the end.
 
+pub(super) mod json_criteria;
+
 use super::diagnostic::{Diagnostic, Lines};
 use super::json::{self, ObjectShape};
-use super::json_criteria::Criteria;
 use super::ralph_task_md::check_command;
 use super::task_file::{Dialect, GitChoice, PrChoice, Publish, TaskFile};
 use super::template::{self, Vars};
 use super::{TaskTexts, names};
 use crate::config::{CommandLine, Mode, RequiredProof, TestsPolicy};
 use crate::criterion::Span;
+use crate::dialect::ralph_json::json_criteria::Criteria;
 use ralph_loop_protocol::money::Usd;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -262,7 +264,7 @@ pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<Tas
     let criteria = criteria.read(&written.acceptance_criteria, root.get("acceptance_criteria"));
 
     let title = written.task.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("task");
-    let title = ralph_loop_protocol::text::one_line(title.trim_start_matches('#').trim(), 80);
+    let title = ralph_loop_protocol::display::text::one_line(title.trim_start_matches('#').trim(), 80);
     let goal = written.task.replace("\r\n", "\n").trim().to_owned();
     let mut task = TaskFile::new(Dialect::RalphJson, file, &title, goal);
     task.criteria = criteria;
@@ -366,7 +368,7 @@ impl RalphJsonReader<'_> {
         {
             let message = format!(
                 "invalid working folder `{}`: {problem}",
-                ralph_loop_protocol::text::one_line(dir, 80)
+                ralph_loop_protocol::display::text::one_line(dir, 80)
             );
             self.refuse("bad-path", "repository.working_dir", message, "name a folder below the repository");
         }
@@ -375,7 +377,7 @@ impl RalphJsonReader<'_> {
         {
             let message = format!(
                 "invalid branch name `{}`: {problem}",
-                ralph_loop_protocol::text::one_line(branch, 80)
+                ralph_loop_protocol::display::text::one_line(branch, 80)
             );
             self.refuse("bad-branch", "repository.branch", message, "name a branch of the repository");
         }
@@ -383,7 +385,7 @@ impl RalphJsonReader<'_> {
             if let Some(problem) = names::path_problem(path) {
                 let message = format!(
                     "invalid context file `{}`: {problem}",
-                    ralph_loop_protocol::text::one_line(path, 80)
+                    ralph_loop_protocol::display::text::one_line(path, 80)
                 );
                 self.refuse("bad-path", "context_files", message, "name a file below the repository");
             }
@@ -419,7 +421,7 @@ impl RalphJsonReader<'_> {
             if let Some(problem) = names::branch_problem(&template::fill(branch, &filled)) {
                 let message = format!(
                     "invalid branch name `{}`: {problem}",
-                    ralph_loop_protocol::text::one_line(branch, 80)
+                    ralph_loop_protocol::display::text::one_line(branch, 80)
                 );
                 self.refuse(
                     "bad-branch",

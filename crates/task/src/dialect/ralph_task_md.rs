@@ -34,7 +34,7 @@ pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<Tas
     let title = boxes.title.as_deref().map_or("", without_prefix);
     let named = if title.is_empty() { front.task_id.as_deref().unwrap_or("task") } else { title };
     let goal = body.replace("\r\n", "\n").trim().to_owned();
-    let title = ralph_loop_protocol::text::one_line(named, 80);
+    let title = ralph_loop_protocol::display::text::one_line(named, 80);
     let mut task = TaskFile::new(Dialect::RalphTaskMd, file, &title, goal);
     task.criteria = criteria;
     task.rules = boxes.constraints;
@@ -175,7 +175,7 @@ fn misread(boxes: &Checkboxes, file: &str, lines: &Lines<'_>, found: &mut Vec<Di
             0 => String::new(),
             count => format!(
                 "; {} elsewhere do not count",
-                ralph_loop_protocol::text::count(count, "checkbox").replace("xs", "xes")
+                ralph_loop_protocol::display::text::count(count, "checkbox").replace("xs", "xes")
             ),
         };
         found.push(Diagnostic::error(
@@ -345,13 +345,13 @@ fn values(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found:
         refuse(
             "bad-task-id",
             "task_id",
-            format!("the task id `{}` is not usable", ralph_loop_protocol::text::one_line(id, 60)),
+            format!("the task id `{}` is not usable", ralph_loop_protocol::display::text::one_line(id, 60)),
             "use letters, digits, `-`, `_` and `.`: it becomes part of a branch name".into(),
         );
     }
     if let Some(name) = front.sandbox_provider.as_deref().filter(|name| !PROVIDERS.contains(name)) {
-        let fix = match ralph_loop_protocol::text::nearest(
-            ralph_loop_protocol::text::head(name, 64),
+        let fix = match ralph_loop_protocol::display::text::nearest(
+            ralph_loop_protocol::display::text::head(name, 64),
             PROVIDERS.iter().copied(),
         ) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -396,7 +396,10 @@ fn values(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found:
         refuse(
             "bad-branch",
             "base_branch",
-            format!("invalid branch name `{}`: {problem}", ralph_loop_protocol::text::one_line(branch, 60)),
+            format!(
+                "invalid branch name `{}`: {problem}",
+                ralph_loop_protocol::display::text::one_line(branch, 60)
+            ),
             "name a branch of the repository".into(),
         );
     }

@@ -6,7 +6,7 @@ use crate::config::settings::VERIFY;
 use crate::config::{ConfigFile, Expect, VerifierConfig};
 use crate::criterion::{Check, Criterion, Span, VerifyCommand};
 use crate::dialect::metric_section::MetricSection;
-use crate::dialect::prd_tasks::Story;
+use crate::dialect::plan::prd_tasks::Story;
 use crate::dialect::template::{self, Vars};
 pub use crate::spec::Dialect;
 use serde::{Deserialize, Serialize};
@@ -148,7 +148,7 @@ impl TaskFile {
             goal,
             task_id: super::names::derived_id(title),
             ticket_id: None,
-            summary: ralph_loop_protocol::text::one_line(title, 72),
+            summary: ralph_loop_protocol::display::text::one_line(title, 72),
             slug: super::names::slug(title),
             criteria: Vec::new(),
             stories: Vec::new(),

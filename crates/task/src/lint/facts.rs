@@ -15,7 +15,7 @@ pub(super) fn check(task: &TaskFile, facts: &LintFacts, found: &mut Vec<Diagnost
                     place,
                     format!(
                         "`{program}` of `{}` does not exist here",
-                        ralph_loop_protocol::text::one_line(&command.display(), 80)
+                        ralph_loop_protocol::display::text::one_line(&command.display(), 80)
                     ),
                     "install it, correct its name, or make it with a set-up command",
                 ));

@@ -162,7 +162,7 @@ fn configured_budget(task: &TaskFile, facts: &LintFacts, found: &mut Vec<Diagnos
             format!(
                 "no budget is set; the defaults hold: {} iterations, {}, {}",
                 budgets.max_iterations,
-                ralph_loop_protocol::text::duration(budgets.max_wall_time),
+                ralph_loop_protocol::display::text::duration(budgets.max_wall_time),
                 budgets.max_cost
             ),
             "set `max_iterations` and `max_cost_usd_estimate` in `.ralph/config.json`",

@@ -87,7 +87,7 @@ fn vague(id: &str, text: &str, file: &str, place: Span, found: &mut Vec<Diagnost
             "vague-criterion",
             file,
             place,
-            format!("\"{phrase}\" in `{id}` can't be checked: {}", ralph_loop_protocol::text::one_line(text, 100)),
+            format!("\"{phrase}\" in `{id}` can't be checked: {}", ralph_loop_protocol::display::text::one_line(text, 100)),
             "name what can be seen: an input and its answer, a command and its exit code, a file and its content",
         ));
     }

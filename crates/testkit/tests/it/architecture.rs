@@ -13,6 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Source files that a folder may have.
+const FILES_MAX: usize = 15;
+/// Folders that may be fuller, until they are grouped.
+const FULL_FOLDERS: [&str; 1] = ["crates/fleet/src"];
 /// Lines that a source file may have before its tests.
 const LINES_MAX: usize = 800;
 /// Files that may be longer. It stays empty: a file that needs a table of contents is two files.
@@ -324,6 +328,32 @@ fn source_files_stay_short() {
     );
 }
 
+/// A folder shows at a glance what belongs together.
+#[test]
+fn no_folder_is_too_full() {
+    let root = root();
+    let mut files = Vec::new();
+    for found in crates() {
+        collect(found.manifest.parent().expect("a manifest has a folder"), &mut files);
+    }
+    let mut folders = BTreeMap::<String, usize>::new();
+    for file in &files {
+        let folder = file.parent().and_then(|folder| folder.strip_prefix(&root).ok());
+        *folders
+            .entry(folder.map_or_else(String::new, |folder| folder.display().to_string()))
+            .or_default() += 1;
+    }
+    let wrong: Vec<String> = folders
+        .into_iter()
+        .filter(|(folder, count)| *count > FILES_MAX && !FULL_FOLDERS.contains(&folder.as_str()))
+        .map(|(folder, count)| format!("{folder}: {count} files"))
+        .collect();
+    assert_none(
+        &wrong,
+        &format!("folders with more than {FILES_MAX} source files; group what belongs together:"),
+    );
+}
+
 /// What commands share stands beside them: a command that needs another would make a circle of them all.
 #[test]
 fn no_command_imports_another() {
@@ -335,16 +365,18 @@ fn no_command_imports_another() {
         let name = file.strip_prefix(&folder).unwrap_or(file).to_path_buf();
         let mut parts = name.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
         // The tree of arguments and the match over it name every command.
-        let own = match (parts.next().as_deref(), parts.next()) {
-            (Some("args.rs"), _) => continue,
-            (Some("command"), Some(own)) if own == "mod.rs" => continue,
-            (Some("command"), Some(own)) => own.trim_end_matches(".rs").to_owned(),
+        let own = match (parts.next().as_deref(), parts.next(), parts.next()) {
+            (Some("args.rs"), ..) | (Some("command"), _, None) => continue,
+            (Some("command"), Some(group), Some(own)) => format!("{group}::{}", own.trim_end_matches(".rs")),
             _ => String::new(),
         };
         let text = std::fs::read_to_string(file).expect("a source file can be read");
         for (number, line) in text.lines().enumerate() {
-            let named =
-                line.split("crate::command::").skip(1).filter_map(|rest| rest.split([':', ';', '{']).next());
+            let named = line.split("crate::command::").skip(1).map(|rest| {
+                let mut names =
+                    rest.split(|c: char| c != '_' && !c.is_alphanumeric()).filter(|name| !name.is_empty());
+                format!("{}::{}", names.next().unwrap_or_default(), names.next().unwrap_or_default())
+            });
             wrong.extend(
                 named
                     .filter(|command| *command != own)

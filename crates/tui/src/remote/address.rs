@@ -2,7 +2,7 @@
 
 use ralph_loop_app::AppError;
 use ralph_loop_http::{Url, is_loopback};
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_protocol::display::text::one_line;
 
 #[derive(Clone)]
 pub struct ServerAddress {

@@ -6,9 +6,9 @@ use ralph_loop_http::{
     Client, ClientOptions, Failure, HeaderName, HeaderValue, Method, ProxySettings, Request, Url, never_stop,
 };
 use ralph_loop_protocol::control::Control;
-use ralph_loop_protocol::race::RaceView;
-use ralph_loop_protocol::text::one_line;
-use ralph_loop_protocol::view::RunView;
+use ralph_loop_protocol::display::race::RaceView;
+use ralph_loop_protocol::display::text::one_line;
+use ralph_loop_protocol::display::view::RunView;
 use serde_json::{Value, json};
 use std::time::Duration;
 

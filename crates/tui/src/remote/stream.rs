@@ -3,9 +3,9 @@
 use super::server::Server;
 use ralph_loop_app::AppError;
 use ralph_loop_http::{Client, Failure, HeaderName, HeaderValue, Method, Response};
+use ralph_loop_journal::journal::tail::JournalLine;
 use ralph_loop_journal::live::LiveRecord;
-use ralph_loop_journal::stream::StreamItem;
-use ralph_loop_journal::tail::JournalLine;
+use ralph_loop_journal::live::stream::StreamItem;
 use ralph_loop_protocol::id::Seq;
 use serde_json::Value;
 use std::convert::Infallible;

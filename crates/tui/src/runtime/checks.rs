@@ -2,12 +2,13 @@
 
 use super::perform::World;
 use crate::data::{Baseline, LintLine};
-use ralph_loop_app::lint::checks::TaskCheck;
-use ralph_loop_app::lint::probe::{SECONDS, Unwatched};
-use ralph_loop_app::lint::{lint_task, probe_task};
-use ralph_loop_app::task_source::TaskSource;
-use ralph_loop_app::{AppError, task_source};
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_app::AppError;
+use ralph_loop_app::task::lint::checks::TaskCheck;
+use ralph_loop_app::task::lint::probe::{SECONDS, Unwatched};
+use ralph_loop_app::task::lint::{lint_task, probe_task};
+use ralph_loop_app::task::task_source;
+use ralph_loop_app::task::task_source::TaskSource;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_task::dialect::Dialect;
 use ralph_loop_task::lint::LintReport;
 use std::time::Duration;

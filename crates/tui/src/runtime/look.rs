@@ -3,11 +3,15 @@
 use super::perform::World;
 use crate::data::{AgentFact, AgentState, Problem, RepoFacts, RunRow};
 use crate::msg::Msg;
-use ralph_loop_app::{AppError, Environment, consult, isolation, project, repo_file, settings, task_source};
+use ralph_loop_app::agents::{consult, isolation};
+use ralph_loop_app::config::settings;
+use ralph_loop_app::task::{project, task_source};
+use ralph_loop_app::trust::repo_file;
+use ralph_loop_app::{AppError, Environment};
 use ralph_loop_git::{Git, Repo, RepoError};
-use ralph_loop_journal::layout::RalphDir;
-use ralph_loop_protocol::sanitize;
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_journal::folder::layout::RalphDir;
+use ralph_loop_protocol::display::sanitize;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_task::config::{AgentSelection, Isolation, join_argv};
 use std::path::Path;
 

@@ -37,7 +37,7 @@ impl World {
     }
 
     pub fn top(&self) -> PathBuf {
-        ralph_loop_app::find::top(&self.folder)
+        ralph_loop_app::read::find::top(&self.folder)
     }
 
     /// The number of stops so far.

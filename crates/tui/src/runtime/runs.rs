@@ -4,15 +4,17 @@ use super::perform::World;
 use super::tabs;
 use crate::data::ToneLine;
 use crate::msg::Msg;
-use ralph_loop_app::taking_home::{RunChanges, RunFiles};
-use ralph_loop_app::{AppError, own_program, repo_file, steer};
-use ralph_loop_journal::layout::RalphDir;
-use ralph_loop_journal::registry::Registration;
+use ralph_loop_app::AppError;
+use ralph_loop_app::read::taking_home::{RunChanges, RunFiles};
+use ralph_loop_app::steer_run::{own_program, steer};
+use ralph_loop_app::trust::repo_file;
+use ralph_loop_journal::folder::layout::RalphDir;
+use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::control::{BudgetChange, Control};
 use ralph_loop_protocol::describe::Tone;
-use ralph_loop_protocol::receipt::Receipt;
-use ralph_loop_protocol::sanitize;
-use ralph_loop_protocol::text::{one_line, tail};
+use ralph_loop_protocol::display::sanitize;
+use ralph_loop_protocol::display::text::{one_line, tail};
+use ralph_loop_protocol::money::receipt::Receipt;
 
 /// Size limits of a patch in a tab and in the pager.
 const TAB_MAX: usize = 512 * 1024;

@@ -3,9 +3,11 @@
 use super::perform::World;
 use crate::data::{AgentState, Problem};
 use crate::msg::Msg;
-use ralph_loop_app::{AppError, RunRequest, own_program, repo_file};
-use ralph_loop_journal::layout::RalphDir;
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_app::steer_run::own_program;
+use ralph_loop_app::trust::repo_file;
+use ralph_loop_app::{AppError, RunRequest};
+use ralph_loop_journal::folder::layout::RalphDir;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_task::config::ConfigFile;
 use serde_json::{Value, json};
 

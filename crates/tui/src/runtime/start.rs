@@ -8,7 +8,7 @@ use ralph_loop_app::{
     AppError, Asked, ErrorKind, Overrides, PlaceRequest, RaceRequest, RunRequest, SilentReporter, TaskInput,
     Unfinished,
 };
-use ralph_loop_protocol::text::one_line;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_task::dialect::Publish;
 use std::path::PathBuf;
 

@@ -2,10 +2,10 @@
 
 use crate::data::ToneLine;
 use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::display::sanitize;
+use ralph_loop_protocol::display::text::{count, duration, one_line};
 use ralph_loop_protocol::money::Cost;
-use ralph_loop_protocol::receipt::Receipt;
-use ralph_loop_protocol::sanitize;
-use ralph_loop_protocol::text::{count, duration, one_line};
+use ralph_loop_protocol::money::receipt::Receipt;
 use std::time::Duration;
 
 /// A changed file: status, lines added and removed, path.

@@ -2,16 +2,16 @@
 
 use super::problem;
 use crate::data::{LintLine, Screen};
-use crate::draw::{Canvas, beside, list_top, rows, without};
-use crate::editor::{Editor, Move};
 use crate::keys::Action;
 use crate::model::{BaselineState, DIALECTS, Model, Notice, SPECS};
 use crate::msg::Effect;
-use crate::text::{pad, wrap};
-use crate::theme::{Role, Sign};
-use ralph_loop_app::lint::probe::ProbeEnd;
-use ralph_loop_app::phrases::since;
-use ralph_loop_protocol::text::{clock, count};
+use crate::widget::draw::{Canvas, beside, list_top, rows, without};
+use crate::widget::editor::{Editor, Move};
+use crate::widget::text::{pad, wrap};
+use crate::widget::theme::{Role, Sign};
+use ralph_loop_app::read::phrases::since;
+use ralph_loop_app::task::lint::probe::ProbeEnd;
+use ralph_loop_protocol::display::text::{clock, count};
 use ratatui::layout::Rect;
 
 /// Opens it with the promise added, and lints the task.

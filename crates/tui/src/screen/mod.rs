@@ -15,8 +15,8 @@ pub mod welcome;
 pub use prompts::{REVIEW_SYSTEM, STUDIO_SYSTEM, review_prompt, studio_prompt};
 
 use crate::data::Problem;
-use crate::draw::Canvas;
-use crate::theme::{Role, Sign};
+use crate::widget::draw::Canvas;
+use crate::widget::theme::{Role, Sign};
 use ratatui::layout::Rect;
 
 /// Shows a problem's three parts; returns the row after it.

@@ -1,7 +1,7 @@
 //! Prompts for the Spec Studio and for reviews.
 
 use crate::data::Message;
-use ralph_loop_protocol::text::{head, tail};
+use ralph_loop_protocol::display::text::{head, tail};
 
 /// Limits for the conversation, the draft and the repo facts.
 const TALK_MAX: usize = 24 * 1024;

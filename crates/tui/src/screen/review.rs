@@ -3,16 +3,16 @@
 
 use super::{finalize, problem, studio};
 use crate::data::{Problem, Screen};
-use crate::draw::{Canvas, beside, list_top, without};
 use crate::findings::{Finding, Severity, read};
 use crate::keys::Action;
 use crate::model::{Model, Notice, Reviewer};
 use crate::msg::Effect;
-use crate::text::{pad, wrap};
-use crate::theme::{Role, Sign};
-use ralph_loop_app::phrases::since;
-use ralph_loop_protocol::look::agent_color;
-use ralph_loop_protocol::text::{clock, count};
+use crate::widget::draw::{Canvas, beside, list_top, without};
+use crate::widget::text::{pad, wrap};
+use crate::widget::theme::{Role, Sign};
+use ralph_loop_app::read::phrases::since;
+use ralph_loop_protocol::display::look::agent_color;
+use ralph_loop_protocol::display::text::{clock, count};
 use ratatui::layout::Rect;
 
 /// Starts a round with all agents except the author; with the author if it is the only one.

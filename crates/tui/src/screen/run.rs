@@ -2,21 +2,21 @@
 
 use super::{problem, run_race, run_tabs};
 use crate::data::{Happened, Screen};
-use crate::draw::{Canvas, beside, share_role, without};
-use crate::editor::Editor;
 use crate::keys::Action;
 use crate::log::Kind;
 use crate::model::{HAPPENED_MAX, Model, Notice, Overlay, Purpose, RACE_TAB, RunScreen, TABS};
 use crate::msg::{Effect, Live};
-use crate::text::{pad, width};
-use crate::theme::{Role, Sign};
-use ralph_loop_app::phrases::{ago, left};
+use crate::widget::draw::{Canvas, beside, share_role, without};
+use crate::widget::editor::Editor;
+use crate::widget::text::{pad, width};
+use crate::widget::theme::{Role, Sign};
+use ralph_loop_app::read::phrases::{ago, left};
 use ralph_loop_protocol::control::Control;
-use ralph_loop_protocol::look::agent_color;
+use ralph_loop_protocol::display::look::agent_color;
+use ralph_loop_protocol::display::text::{clock, one_line};
+use ralph_loop_protocol::display::view::{AgentStanding, RunView};
 use ralph_loop_protocol::money::{Cost, Usd};
 use ralph_loop_protocol::status::Status;
-use ralph_loop_protocol::text::{clock, one_line};
-use ralph_loop_protocol::view::{AgentStanding, RunView};
 use ralph_loop_task::budget::BudgetKind;
 use ratatui::layout::Rect;
 use std::time::Duration;
@@ -309,7 +309,7 @@ fn question(
     canvas: &mut Canvas<'_>,
     area: Rect,
     row: u16,
-    needs: &ralph_loop_protocol::view::NeedsView,
+    needs: &ralph_loop_protocol::display::view::NeedsView,
 ) -> u16 {
     let inside = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     canvas.rule(area, row);

@@ -1,15 +1,15 @@
 //! A run's race: lanes, winner, costs.
 
 use super::run::open;
-use crate::draw::Canvas;
 use crate::keys::Action;
 use crate::model::Model;
 use crate::msg::Effect;
-use crate::text::{pad, width};
-use crate::theme::{Role, Sign};
-use ralph_loop_protocol::look::agent_color;
-use ralph_loop_protocol::race::{RaceRun, RaceView};
-use ralph_loop_protocol::text::one_line;
+use crate::widget::draw::Canvas;
+use crate::widget::text::{pad, width};
+use crate::widget::theme::{Role, Sign};
+use ralph_loop_protocol::display::look::agent_color;
+use ralph_loop_protocol::display::race::{RaceRun, RaceView};
+use ralph_loop_protocol::display::text::one_line;
 use ratatui::layout::Rect;
 
 /// Column widths of status and cost.

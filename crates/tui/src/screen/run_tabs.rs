@@ -1,14 +1,14 @@
 //! The tabs of a run, and the column next to them.
 
 use super::run::{age, agent_tag, kind_role};
-use crate::draw::{Canvas, Span, share_role};
 use crate::model::Model;
-use crate::text::{contains, pad, width, wrap};
-use crate::theme::{Role, Sign, of_tone};
+use crate::widget::draw::{Canvas, Span, share_role};
+use crate::widget::text::{contains, pad, width, wrap};
+use crate::widget::theme::{Role, Sign, of_tone};
+use ralph_loop_protocol::display::text::{clock, count, duration, one_line};
+use ralph_loop_protocol::display::view::{AgentStanding, IterationView, RunView};
 use ralph_loop_protocol::event::{CheckResult, SessionEnd, Verdict};
 use ralph_loop_protocol::money::Usd;
-use ralph_loop_protocol::text::{clock, count, duration, one_line};
-use ralph_loop_protocol::view::{AgentStanding, IterationView, RunView};
 use ralph_loop_task::budget::BudgetKind;
 use ratatui::layout::Rect;
 use std::time::Duration;
@@ -52,7 +52,7 @@ fn lines(model: &Model, canvas: &mut Canvas<'_>, area: Rect, all: &[Vec<Span>]) 
 fn timeline(model: &Model, view: &RunView, canvas: &Canvas<'_>, area: Rect) -> Vec<Vec<Span>> {
     let mut all = Vec::new();
     if let Some(current) = &view.current {
-        let since = ralph_loop_app::phrases::since(current.started_at, model.now);
+        let since = ralph_loop_app::read::phrases::since(current.started_at, model.now);
         let model_name = current.model.as_deref().map(|name| format!("  {name}")).unwrap_or_default();
         let (sign, role) = canvas.theme.look(view.status.as_str());
         all.push(vec![
@@ -257,8 +257,9 @@ pub fn side(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) 
             AgentStanding::Working => (Role::Accent, "working".to_owned()),
             AgentStanding::Free => (Role::Muted, "free".to_owned()),
             AgentStanding::Resting => {
-                let until =
-                    agent.until.map(|until| ralph_loop_app::phrases::left(until, model.now, &model.zone));
+                let until = agent
+                    .until
+                    .map(|until| ralph_loop_app::read::phrases::left(until, model.now, &model.zone));
                 (Role::Attention, format!("rate limited {}", until.unwrap_or_default()))
             }
             AgentStanding::Dropped => {
@@ -284,7 +285,7 @@ pub fn side(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) 
 pub fn closer(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) {
     let (met, all, what) = match view.criteria.as_slice() {
         [] => {
-            let passed = |check: &&ralph_loop_protocol::view::CheckView| {
+            let passed = |check: &&ralph_loop_protocol::display::view::CheckView| {
                 check.last.as_ref().is_some_and(|last| last.passed)
             };
             (view.checks.iter().filter(passed).count(), view.checks.len(), "check")

@@ -3,15 +3,15 @@
 use super::start::form;
 use super::{heading, problem, welcome};
 use crate::data::{AgentState, Screen};
-use crate::draw::{Canvas, without};
-use crate::form::{Field, Form};
 use crate::keys::Action;
 use crate::model::{Model, Notice};
 use crate::msg::Effect;
-use crate::text::pad;
-use crate::theme::{Role, Sign};
-use ralph_loop_app::phrases::since;
-use ralph_loop_protocol::look::agent_color;
+use crate::widget::draw::{Canvas, without};
+use crate::widget::form::{Field, Form};
+use crate::widget::text::pad;
+use crate::widget::theme::{Role, Sign};
+use ralph_loop_app::read::phrases::since;
+use ralph_loop_protocol::display::look::agent_color;
 use ratatui::layout::Rect;
 use serde_json::json;
 

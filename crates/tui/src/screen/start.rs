@@ -3,13 +3,13 @@
 use super::problem;
 use crate::data::{Problem, Screen, StartWish};
 use crate::draft::Draft;
-use crate::draw::{Canvas, without};
-use crate::form::{Field, Form, Value};
 use crate::keys::Action;
 use crate::model::Model;
 use crate::msg::Effect;
-use crate::text::{pad, width};
-use crate::theme::{Role, Sign};
+use crate::widget::draw::{Canvas, without};
+use crate::widget::form::{Field, Form, Value};
+use crate::widget::text::{pad, width};
+use crate::widget::theme::{Role, Sign};
 use ralph_loop_task::dialect::verification;
 use ratatui::layout::Rect;
 
@@ -94,7 +94,7 @@ pub fn open(model: &mut Model, text: Option<String>) -> Vec<Effect> {
 }
 
 fn first_line(text: &str) -> String {
-    ralph_loop_protocol::text::one_line(
+    ralph_loop_protocol::display::text::one_line(
         text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default(),
         60,
     )

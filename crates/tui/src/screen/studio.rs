@@ -4,17 +4,17 @@
 use super::{finalize, problem, review};
 use crate::data::{AgentState, Message, Problem, Screen};
 use crate::draft::{Draft, split_answer};
-use crate::draw::{Canvas, beside, rows, without};
-use crate::editor::Editor;
 use crate::keys::Action;
 use crate::model::{Answer, Model, Notice, Studio};
 use crate::msg::Effect;
-use crate::text::wrap;
-use crate::theme::{Role, Sign};
-use ralph_loop_app::phrases::since;
-use ralph_loop_protocol::look::agent_color;
-use ralph_loop_protocol::sanitize;
-use ralph_loop_protocol::text::clock;
+use crate::widget::draw::{Canvas, beside, rows, without};
+use crate::widget::editor::Editor;
+use crate::widget::text::wrap;
+use crate::widget::theme::{Role, Sign};
+use ralph_loop_app::read::phrases::since;
+use ralph_loop_protocol::display::look::agent_color;
+use ralph_loop_protocol::display::sanitize;
+use ralph_loop_protocol::display::text::clock;
 use ratatui::layout::Rect;
 
 /// The form's questions, and the section for each answer.
@@ -247,7 +247,7 @@ pub fn loaded(studio: &mut Studio, id: String, messages: Vec<Message>) {
 
 fn offers(studio: &Studio) -> Vec<&str> {
     let Some(word) = studio.input.word_after('@') else { return Vec::new() };
-    let fits = |name: &&String| crate::text::contains(name, word) || word.is_empty();
+    let fits = |name: &&String| crate::widget::text::contains(name, word) || word.is_empty();
     studio.files.iter().filter(fits).take(OFFERED).map(String::as_str).collect()
 }
 

@@ -2,15 +2,15 @@
 
 use super::run::{agent_tag, cost, iterations};
 use crate::data::Screen;
-use crate::draw::{Canvas, beside, without};
 use crate::keys::{self, Action};
 use crate::model::{Model, Overlay};
 use crate::msg::Effect;
-use crate::text::pad;
-use crate::theme::{Role, Sign, of_tone};
-use ralph_loop_protocol::level::ProofLevel;
-use ralph_loop_protocol::text::{count, duration, one_line};
-use ralph_loop_protocol::view::RunView;
+use crate::widget::draw::{Canvas, beside, without};
+use crate::widget::text::pad;
+use crate::widget::theme::{Role, Sign, of_tone};
+use ralph_loop_protocol::display::text::{count, duration, one_line};
+use ralph_loop_protocol::display::view::RunView;
+use ralph_loop_protocol::proof::level::ProofLevel;
 use ratatui::layout::Rect;
 use std::time::Duration;
 

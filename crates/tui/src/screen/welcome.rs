@@ -2,15 +2,15 @@
 
 use super::{heading, problem, setup, start, studio};
 use crate::data::{AgentState, NextStep, RunRow, Screen};
-use crate::draw::{Canvas, beside, list_top, rows, without};
 use crate::keys::Action;
 use crate::model::Model;
 use crate::msg::Effect;
-use crate::text::{pad, width};
-use crate::theme::{Role, Sign};
-use ralph_loop_app::phrases::ago;
-use ralph_loop_protocol::look::agent_color;
-use ralph_loop_protocol::text::count;
+use crate::widget::draw::{Canvas, beside, list_top, rows, without};
+use crate::widget::text::{pad, width};
+use crate::widget::theme::{Role, Sign};
+use ralph_loop_app::read::phrases::ago;
+use ralph_loop_protocol::display::look::agent_color;
+use ralph_loop_protocol::display::text::count;
 use ratatui::layout::Rect;
 
 /// Runs listed.

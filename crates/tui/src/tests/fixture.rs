@@ -8,17 +8,17 @@ use crate::draft::Draft;
 use crate::log::Kind;
 use crate::model::{BaselineState, Model, Reviewer};
 use crate::msg::{Effect, Live, Msg};
-use crate::theme::{Depth, Theme};
 use crate::update::update;
 use crate::view::view;
+use crate::widget::theme::{Depth, Theme};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use ralph_loop_app::lint::probe::ProbeEnd;
+use ralph_loop_app::task::lint::probe::ProbeEnd;
 use ralph_loop_protocol::describe::Tone;
+use ralph_loop_protocol::display::race::{RaceBy, RaceRun, RaceView};
+use ralph_loop_protocol::display::view::RunView;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::money::{Cost, Usd};
-use ralph_loop_protocol::race::{RaceBy, RaceRun, RaceView};
-use ralph_loop_protocol::view::RunView;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -344,7 +344,7 @@ pub fn text(buffer: &Buffer) -> String {
                 continue;
             }
             let symbol = buffer[(x, y)].symbol();
-            skip = crate::text::width(symbol).saturating_sub(1);
+            skip = crate::widget::text::width(symbol).saturating_sub(1);
             line.push_str(symbol);
         }
         out.push_str(line.trim_end());

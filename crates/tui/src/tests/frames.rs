@@ -4,8 +4,8 @@ use super::fixture::{COLOURS, draw, needs_you, on, press, race, run_view, styles
 use crate::data::Screen;
 use crate::model::Model;
 use crate::msg::Msg;
-use crate::theme::{Depth, Theme};
 use crate::update::update;
+use crate::widget::theme::{Depth, Theme};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 use ratatui::style::Color;
@@ -53,7 +53,7 @@ fn the_best_number_so_far_is_seen_in_every_size() {
     for size in SIZES {
         let mut model = on(Screen::Run, COLOURS, size);
         let mut view = run_view();
-        view.best = Some(ralph_loop_protocol::view::BestNumber {
+        view.best = Some(ralph_loop_protocol::display::view::BestNumber {
             name: "bench".into(),
             value: 61.0,
             noise: Some(0.8),

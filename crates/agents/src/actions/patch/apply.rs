@@ -110,7 +110,7 @@ impl<'a> File<'a> {
     fn nearest(&self, hunk: &Hunk, want: &[&[u8]], from: usize) -> String {
         let shown = |text: &[u8]| {
             let text: Cow<'_, str> = String::from_utf8_lossy(text);
-            format!("`{}`", ralph_loop_protocol::text::head(&text, 120))
+            format!("`{}`", ralph_loop_protocol::display::text::head(&text, 120))
         };
         if all(&self.lines, want, 0).any(|at| at < from) {
             return "its old lines stand before those of the hunk before it; give hunks in the file's order"

@@ -2,7 +2,7 @@
 
 use super::wire::DevTools;
 use crate::tools::halt::Halt;
-use ralph_loop_protocol::text;
+use ralph_loop_protocol::display::text;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -194,8 +194,10 @@ impl DevTools {
             Some(ProcessEnd::Exec(ExecEnd::Exited(MISSING_CODE))) => MISSING.to_owned(),
             Some(ended) => {
                 let output = state.output();
-                let last =
-                    ralph_loop_protocol::text::one_line(ralph_loop_protocol::text::tail(&output, 600), 600);
+                let last = ralph_loop_protocol::display::text::one_line(
+                    ralph_loop_protocol::display::text::tail(&output, 600),
+                    600,
+                );
                 format!("the browser {}: {last}", ended.words())
             }
             None => "the browser is gone".to_owned(),

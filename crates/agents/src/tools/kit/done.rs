@@ -4,7 +4,7 @@ use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use ralph_loop_domain::model::ToolSpec;
 use ralph_loop_domain::ports::WriteMode;
-use ralph_loop_protocol::text;
+use ralph_loop_protocol::display::text;
 use serde_json::json;
 
 const SUMMARY_MAX: usize = 16 * 1024;

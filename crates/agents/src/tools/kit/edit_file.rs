@@ -5,7 +5,7 @@ use crate::tools::args::Args;
 use crate::tools::path_rules::PathAccess;
 use ralph_loop_domain::model::ToolSpec;
 use ralph_loop_domain::ports::WriteMode;
-use ralph_loop_protocol::text;
+use ralph_loop_protocol::display::text;
 use serde_json::json;
 
 pub(super) struct EditFile;

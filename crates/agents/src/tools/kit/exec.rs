@@ -6,7 +6,7 @@ use crate::session::capture::Capture;
 use crate::tools::args::Args;
 use ralph_loop_domain::model::ToolSpec;
 use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecSink, StopCause, Stream};
-use ralph_loop_protocol::text;
+use ralph_loop_protocol::display::text;
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::time::Duration;

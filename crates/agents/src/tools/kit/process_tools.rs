@@ -3,7 +3,7 @@
 use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use ralph_loop_domain::model::ToolSpec;
-use ralph_loop_protocol::text;
+use ralph_loop_protocol::display::text;
 use serde_json::json;
 
 const LINES: u64 = 50;

@@ -4,7 +4,7 @@ use super::{Tool, ToolContext, ToolOutcome, spec};
 use crate::tools::args::Args;
 use crate::tools::path_rules::PathAccess;
 use ralph_loop_domain::model::ToolSpec;
-use ralph_loop_protocol::text;
+use ralph_loop_protocol::display::text;
 use serde_json::json;
 use std::fs::File;
 use std::io::Read as _;

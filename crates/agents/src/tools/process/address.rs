@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 pub(crate) fn find(output: &str) -> Option<String> {
     static URL: OnceLock<Option<Regex>> = OnceLock::new();
     static PORT: OnceLock<Option<Regex>> = OnceLock::new();
-    let plain = ralph_loop_protocol::sanitize::block(output);
+    let plain = ralph_loop_protocol::display::sanitize::block(output);
     let url = URL.get_or_init(|| {
         Regex::new(r#"(https?)://(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])(:\d{1,5})?(/[^\s'"<>`)\]]*)?"#)
             .ok()

@@ -90,7 +90,7 @@ impl ProcessState {
             return;
         }
         let text = self.recent.text() + &String::from_utf8_lossy(bytes);
-        let text = ralph_loop_protocol::sanitize::block(&text);
+        let text = ralph_loop_protocol::display::sanitize::block(&text);
         if looks {
             self.url = address::find(&text);
         }

@@ -14,7 +14,7 @@ use crate::tools::halt::Halt;
 use background::ProcessShared;
 use idle::IdleAction;
 use ralph_loop_domain::ports::{ExecRequest, ProcessInfo, Sandbox};
-use ralph_loop_protocol::text;
+use ralph_loop_protocol::display::text;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -125,7 +125,7 @@ impl Processes {
         let output = process.background.view().state().output();
         Ok((
             listed(name, process, Instant::now()),
-            ralph_loop_protocol::sanitize::block(&output).into_owned(),
+            ralph_loop_protocol::display::sanitize::block(&output).into_owned(),
         ))
     }
 

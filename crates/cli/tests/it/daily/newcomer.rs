@@ -1,5 +1,7 @@
 //! What somebody new trips over: what runs leave, what commits say, what a check or a setup lacks, who is asked.
 
+pub(super) mod newcomer_words;
+
 use super::{RALPH, calc, capable_claude, claude_says, program, ralph_in};
 use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;

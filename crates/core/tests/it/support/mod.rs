@@ -8,8 +8,8 @@ use ralph_loop_domain::ports::{
 };
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_journal::journal::Places;
-use ralph_loop_journal::layout::RalphDir;
 use ralph_loop_protocol::event::{Event, SessionEnd};
 use ralph_loop_protocol::id::AgentName;
 use ralph_loop_protocol::money::Usage;

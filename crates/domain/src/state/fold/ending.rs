@@ -4,7 +4,7 @@ use crate::state::{Current, HISTORY, IterationSummary, RunFacts};
 use crate::stuck::Signals;
 use jiff::Timestamp;
 use ralph_loop_protocol::event::{SessionEnd, Verdict};
-use ralph_loop_protocol::test_counts::TestCounts;
+use ralph_loop_protocol::proof::test_counts::TestCounts;
 
 impl RunFacts {
     pub(super) fn iteration_ended(

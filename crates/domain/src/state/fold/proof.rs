@@ -4,8 +4,8 @@ use crate::state::{NeedsHuman, ProofFacts, Published, RunFacts};
 use crate::stuck::failure::signature;
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::id::{AgentName, CommitId, Digest};
-use ralph_loop_protocol::level::ProofLevel;
 use ralph_loop_protocol::outcome::HumanReason;
+use ralph_loop_protocol::proof::level::ProofLevel;
 
 /// Final checks in a row that fail for a reason that no agent can fix.
 const HINTS_MAX: u32 = 2;

@@ -1,6 +1,6 @@
 //! Folds the run itself: its spec, driver, resting agents, waits and questions.
 
-use crate::select::Cooldown;
+use crate::model::select::Cooldown;
 use crate::state::{Finished, NeedsHuman, RunFacts};
 use jiff::Timestamp;
 use ralph_loop_protocol::event::{Baseline, Moved, Placed, RefMove};

@@ -2,7 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "bubblewrap is tried on nothing before it is relied on")]
 
-use super::{IsolationSpec, LocalIsolation, limits};
+use super::{IsolationSpec, LocalIsolation};
+use crate::local::isolation::kernel::limits;
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_task::config::Isolation;
 use std::ffi::OsStr;

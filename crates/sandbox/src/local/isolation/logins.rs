@@ -4,8 +4,14 @@
 //! An agent's folders go in and out with its login: what it remembers between sessions may hold a token as well, and
 //! a check that could write there could write settings that the agent obeys while it is logged in.
 
-use super::auth::{AuthFile, MOST, gather, own_places, take_back};
-use super::shared::files_of;
+pub(super) mod auth;
+pub(super) mod covers;
+pub(super) mod login_secrets;
+pub(super) mod mcp;
+pub(super) mod shared;
+
+use crate::local::isolation::logins::auth::{AuthFile, MOST, gather, own_places, take_back};
+use crate::local::isolation::logins::shared::files_of;
 use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use ralph_loop_task::config::Share;
 use std::collections::BTreeMap;

@@ -6,50 +6,31 @@
 //! the command. If user namespaces aren't allowed, Landlock does a part of it ([`landlock`]). Everything stays below
 //! the guard, so nothing outlives its command either way.
 
-mod auth;
-mod bwrap;
-mod covers;
 pub mod detect;
 mod env;
-mod git;
-mod hide;
-#[cfg(target_os = "linux")]
-mod inside;
-#[cfg(target_os = "linux")]
-mod landlock;
-#[cfg(target_os = "linux")]
-mod launch;
-mod limits;
-mod login_secrets;
+mod kernel;
 mod logins;
-mod mcp;
 mod runtime;
-mod same_path;
-#[cfg(target_os = "linux")]
-mod seccomp;
-mod shared;
-mod tools;
-mod trail;
-mod versions;
+mod view;
 mod wrap;
 
-pub use auth::{AuthFile, auth_files, key_variables};
-pub(crate) use auth::{gather, take_back};
-pub use covers::{Covers, folders_to, place_below};
 pub use detect::{Finding, IsolationReport, detect};
-pub use git::{git_mounts, tidy_git};
-pub use limits::Limits;
-pub use login_secrets::login_secrets;
+pub use kernel::limits::Limits;
 pub use logins::AgentLogin;
-pub use shared::files_of;
+pub use logins::auth::{AuthFile, auth_files, key_variables};
+pub(crate) use logins::auth::{gather, take_back};
+pub use logins::covers::{Covers, folders_to, place_below};
+pub use logins::login_secrets::login_secrets;
+pub use logins::shared::files_of;
+pub use view::git::{git_mounts, tidy_git};
 
 #[cfg(target_os = "linux")]
-pub(crate) use inside::main as inside_main;
+pub(crate) use kernel::inside::main as inside_main;
 #[cfg(target_os = "linux")]
-pub(crate) use launch::main as launch_main;
+pub(crate) use kernel::launch::main as launch_main;
 pub(super) use logins::LoggedIn;
 pub(super) use runtime::Runtime;
-pub(super) use same_path::Workspace;
+pub(super) use view::same_path::Workspace;
 pub(super) use wrap::{LeftBehind, Wrapped};
 
 use super::egress::EgressPolicy;
@@ -91,7 +72,7 @@ impl LocalIsolation {
             spec.folder.set_file_name(name);
             spec.lent = lent;
             if !spec.objects.is_empty() {
-                spec.objects.extend(git::own_objects(&workspace.host));
+                spec.objects.extend(view::git::own_objects(&workspace.host));
             }
         }
         other

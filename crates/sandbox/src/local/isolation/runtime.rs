@@ -1,13 +1,17 @@
 //! What the sandbox of one run needs: its home, its limits, its proxy.
 
-use super::limits::Groups;
 use super::logins::{HOME, KEPT, LoggedIn, Logins};
-use super::same_path::{self, Workspace};
-use super::tools::{self, Shown, Wanted};
 use super::wrap::{ALTERNATES, EMPTY, LeftBehind, NOTHING};
-use super::{IsolationSpec, LocalIsolation, covers, detect, hide, versions};
+use super::{IsolationSpec, LocalIsolation, detect};
 use crate::local::LocalOptions;
 use crate::local::egress::Egress;
+use crate::local::isolation::kernel::limits::Groups;
+use crate::local::isolation::logins::covers;
+use crate::local::isolation::view::same_path;
+use crate::local::isolation::view::same_path::Workspace;
+use crate::local::isolation::view::tools;
+use crate::local::isolation::view::tools::{Shown, Wanted};
+use crate::local::isolation::view::{hide, versions};
 use ralph_loop_domain::ports::{Credentials, Exchange, ExecRequest, Loopback, SandboxError};
 use ralph_loop_domain::vars::Vars;
 use std::fs;
@@ -153,9 +157,9 @@ impl Runtime {
     }
 
     pub(crate) fn command_ended(&self, root: &Path, left: &LeftBehind) -> Result<(), SandboxError> {
-        super::git::restore_rights(root);
+        crate::local::isolation::view::git::restore_rights(root);
         covers::remove_made(root, &left.made);
-        super::git::clean(&left.unwanted)
+        crate::local::isolation::view::git::clean(&left.unwanted)
     }
 
     /// A new file for the record of a watched command, invisible to commands. `None` if commands can't be watched: a

@@ -1,10 +1,14 @@
 //! Turns a command into a sandboxed command.
 
-use super::covers::{self, CoverMounts};
+use super::env;
 use super::runtime::{Kind, Runtime};
-use super::same_path::{self, Workspace};
-use super::{bwrap, env, git, hide};
 use crate::local::egress::INSIDE_PORT;
+use crate::local::isolation::kernel::bwrap;
+use crate::local::isolation::logins::covers;
+use crate::local::isolation::logins::covers::CoverMounts;
+use crate::local::isolation::view::same_path;
+use crate::local::isolation::view::same_path::Workspace;
+use crate::local::isolation::view::{git, hide};
 use crate::local::watch::WATCHED;
 use crate::wire::VARIABLES_FD;
 use ralph_loop_domain::ports::{Credentials, ExecRequest, SandboxError};

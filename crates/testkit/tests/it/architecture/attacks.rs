@@ -8,12 +8,12 @@ const ATTACKS_MIN: usize = 150;
 
 /// Files with tables of attacks, what stands before a name there, and the test file whose rows name them.
 const TABLES: &[(&str, &[&str], &str)] = &[
-    ("cli/tests/it/boundary/agent_tree.rs", &["attack(", "decided("], "boundary/agent_tree.rs"),
-    ("cli/tests/it/boundary/git_folders.rs", &["attack(", "decided("], "boundary/git_folders.rs"),
-    ("cli/tests/it/boundary/ordinary_user.rs", &["attack("], "boundary/ordinary_user.rs"),
-    ("cli/tests/it/boundary/repo_files.rs", &["attack("], "boundary/repo_files.rs"),
-    ("cli/tests/it/serve/attacks.rs", &["attack("], "serve/attacks.rs"),
-    ("cli/tests/it/trust/attacks.rs", &["attack("], "trust/attacks.rs"),
+    ("cli/tests/it/safety/boundary/agent_tree.rs", &["attack(", "decided("], "boundary/agent_tree.rs"),
+    ("cli/tests/it/safety/boundary/git_folders.rs", &["attack(", "decided("], "boundary/git_folders.rs"),
+    ("cli/tests/it/safety/boundary/ordinary_user.rs", &["attack("], "boundary/ordinary_user.rs"),
+    ("cli/tests/it/safety/boundary/repo_files.rs", &["attack("], "boundary/repo_files.rs"),
+    ("cli/tests/it/surface/serve/attacks.rs", &["attack("], "serve/attacks.rs"),
+    ("cli/tests/it/safety/trust/attacks.rs", &["attack("], "trust/attacks.rs"),
     ("sandbox/src/local/escapes/attempts.rs", &["attempt("], "escapes.rs"),
     ("sandbox/src/local/escapes/doors.rs", &["name: "], "escapes.rs"),
 ];

@@ -1,0 +1,201 @@
+//! Screens a repo's configuration or task: finds every request that only the user can allow, and removes what
+//! isn't allowed.
+
+mod agents;
+
+use crate::agents::programs::Programs;
+use crate::trust::{Ask, AskKind, Grants, cloud_words, quoted};
+use ralph_loop_task::config::{ConfigFile, Isolation, ProviderName};
+use std::path::Path;
+
+pub use agents::{fetched_agent, loader_asks};
+
+/// What a repo's file is compared with.
+#[derive(Debug)]
+pub struct Screen<'a> {
+    /// The file's display name.
+    pub source: &'a str,
+    /// The user's own configuration; what it also says needs no approval.
+    pub user: &'a ConfigFile,
+    /// The sandbox provider the user chose, in their configuration or the environment.
+    pub provider: Option<ProviderName>,
+    pub programs: &'a Programs,
+    pub grants: &'a Grants,
+}
+
+impl Screen<'_> {
+    /// Returns every request in `file` and removes what isn't allowed.
+    pub fn config(&self, file: &mut ConfigFile) -> Vec<Ask> {
+        let mut asks = Vec::new();
+        self.sandbox(file, &mut asks);
+        self.lists(file, &mut asks);
+        self.push(file, &mut asks);
+        if let Some(agents) = &mut file.agents {
+            agents.retain_mut(|agent| self.agent(agent, &mut asks));
+        }
+        asks
+    }
+
+    /// Records a request and returns whether it is allowed.
+    fn note(&self, ask: Ask, asks: &mut Vec<Ask>) -> bool {
+        let allowed = self.grants.allow(&ask);
+        asks.push(ask);
+        allowed
+    }
+
+    fn ask(&self, kind: AskKind, setting: impl Into<String>, content: &str, text: String) -> Ask {
+        Ask::new(kind, self.source, setting, content, text)
+    }
+
+    /// A weaker sandbox than the default, or another one than the user's. (`none` never counts from a repo,
+    /// so it isn't a request.)
+    fn sandbox(&self, file: &mut ConfigFile, asks: &mut Vec<Ask>) {
+        if file.isolation == Some(Isolation::Landlock) && self.user.isolation != Some(Isolation::Landlock) {
+            let text = "the weaker sandbox `landlock`".to_owned();
+            if !self.note(self.ask(AskKind::Sandbox, "isolation", "landlock", text), asks) {
+                file.isolation = None;
+            }
+        }
+        let Some(sandbox) = &mut file.sandbox else { return };
+        if let Some(other) = sandbox.provider.filter(|other| self.provider != Some(*other)) {
+            let name = other.as_str();
+            let text = match self.provider {
+                Some(own) => {
+                    Some(format!("commands to run with `{name}` instead of your `{}`", own.as_str()))
+                }
+                None => other.is_cloud().then(|| cloud_words(name)),
+            };
+            let allowed = text.is_none_or(|text| {
+                self.note(self.ask(AskKind::Sandbox, "sandbox.provider", name, text), asks)
+            });
+            if !allowed {
+                sandbox.provider = None;
+            }
+        }
+        let own = self.user.sandbox.as_ref().map(|own| &own.volumes);
+        sandbox.volumes.retain(|name, place| {
+            if own.is_some_and(|own| own.get(name) == Some(place)) {
+                return true;
+            }
+            let text = format!("the volume {} at {} inside the sandbox", quoted(name), quoted(place));
+            let content = format!("{name}\0{place}");
+            self.note(self.ask(AskKind::Sandbox, "sandbox.volumes", &content, text), asks)
+        });
+    }
+
+    /// Additional hosts and variables.
+    fn lists(&self, file: &mut ConfigFile, asks: &mut Vec<Ask>) {
+        let said = |own: &Option<Vec<String>>, word: &String| own.iter().flatten().any(|known| known == word);
+        if let Some(hosts) = &mut file.allowed_hosts {
+            hosts.retain(|host| {
+                let text = format!("network access to {}", quoted(host));
+                said(&self.user.allowed_hosts, host)
+                    || self.note(self.ask(AskKind::Sandbox, "allowed_hosts", host, text), asks)
+            });
+        }
+        if let Some(names) = &mut file.pass_env {
+            names.retain(|name| {
+                let text = format!("your environment variable {} inside the sandbox", quoted(name));
+                said(&self.user.pass_env, name)
+                    || self.note(self.ask(AskKind::Sandbox, "pass_env", name, text), asks)
+            });
+        }
+        // The user's own entries stay when a repo adds some.
+        for (list, own) in
+            [(&mut file.allowed_hosts, &self.user.allowed_hosts), (&mut file.pass_env, &self.user.pass_env)]
+        {
+            let Some(list) = list else { continue };
+            let missing: Vec<String> = own.iter().flatten().filter(|w| !list.contains(w)).cloned().collect();
+            list.extend(missing);
+        }
+    }
+
+    /// Where results are pushed.
+    fn push(&self, file: &mut ConfigFile, asks: &mut Vec<Ask>) {
+        if let Some(remote) = file.remote.clone() {
+            let own = self.user.remote.as_deref().unwrap_or("origin");
+            let text = format!("results to be pushed to the remote {}", quoted(&remote));
+            if remote != own && !self.note(self.ask(AskKind::Push, "remote", &remote, text), asks) {
+                file.remote = None;
+            }
+        }
+        if let Some(folder) = file.local_forge.clone() {
+            let text = format!("results to be pushed to the folder {}", quoted(&folder));
+            if self.user.local_forge.as_ref() != Some(&folder)
+                && !self.note(self.ask(AskKind::Push, "local_forge", &folder, text), asks)
+            {
+                file.local_forge = None;
+            }
+        }
+    }
+}
+
+/// A repo file's path from the top, for display.
+pub fn source_of(top: &Path, file: &Path) -> String {
+    file.strip_prefix(top).unwrap_or(file).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn screened(user: &str, repo: &str, grants: &Grants) -> (Vec<String>, ConfigFile) {
+        let user = ConfigFile::parse(user).unwrap();
+        let mut file = ConfigFile::parse(repo).unwrap();
+        let programs = Programs::new(Path::new("/nonexistent/repo"), "");
+        let provider = user.sandbox.as_ref().and_then(|own| own.provider);
+        let screen =
+            Screen { source: ".ralph/config.json", user: &user, provider, programs: &programs, grants };
+        let asks = screen.config(&mut file);
+        (asks.into_iter().map(|ask| ask.setting).collect(), file)
+    }
+
+    const EVERYTHING: &str = r#"{"isolation":"landlock","allowed_hosts":["evil.example"],"pass_env":["SECRET"],
+        "sandbox":{"provider":"local","volumes":{"home":"/home"}},"remote":"evil","local_forge":"/tmp/forge"}"#;
+
+    #[test]
+    fn what_opens_the_sandbox_or_chooses_where_to_push_is_found_and_taken_out() {
+        let user = r#"{"sandbox":{"provider":"sbx"}}"#;
+        let (asks, file) = screened(user, EVERYTHING, &Grants::default());
+        let all = [
+            "isolation",
+            "sandbox.provider",
+            "sandbox.volumes",
+            "allowed_hosts",
+            "pass_env",
+            "remote",
+            "local_forge",
+        ];
+        assert_eq!(asks, all);
+        assert_eq!((file.isolation, file.remote, file.local_forge), (None, None, None));
+        assert_eq!((file.allowed_hosts, file.pass_env), (Some(vec![]), Some(vec![])));
+        let sandbox = file.sandbox.unwrap();
+        assert!(sandbox.provider.is_none() && sandbox.volumes.is_empty());
+        let (asks, file) = screened(user, EVERYTHING, &Grants::everything());
+        assert_eq!(asks, all);
+        assert_eq!(file, ConfigFile::parse(EVERYTHING).unwrap());
+    }
+
+    #[test]
+    fn what_the_user_says_too_is_not_asked_about_and_plain_settings_are_not() {
+        assert!(screened(EVERYTHING, EVERYTHING, &Grants::default()).0.is_empty());
+        let plain = r#"{"isolation":"bwrap","max_iterations":3,"publish":"pr","remote":"origin","setup_commands":["make"],
+            "sandbox":{"provider":"docker","vcpu":2},"commit_state":true,"verifiers":[{"name":"t","command_argv":["./t"]}],
+            "agents":[{"name":"mine","command_argv":["./agent.sh"],"env":{"A":"b"}}]}"#;
+        assert!(screened("{}", plain, &Grants::default()).0.is_empty());
+        let cloud = r#"{"sandbox":{"provider":"e2b"}}"#;
+        let (asked, file) = screened("{}", cloud, &Grants::default());
+        assert_eq!((asked, file.sandbox.unwrap().provider), (vec!["sandbox.provider".to_owned()], None));
+        assert!(screened(cloud, cloud, &Grants::default()).0.is_empty());
+        assert!(
+            screened("{}", r#"{"isolation":"none"}"#, &Grants::default()).0.is_empty(),
+            "it never counts"
+        );
+        let (_, file) = screened(
+            r#"{"allowed_hosts":["own.example"]}"#,
+            r#"{"allowed_hosts":["x.example"]}"#,
+            &Grants::default(),
+        );
+        assert_eq!(file.allowed_hosts, Some(vec!["own.example".to_owned()]), "the user's own stay");
+    }
+}

@@ -1,0 +1,10 @@
+//! Servers, workers and what agents call.
+
+pub mod bug_report;
+pub mod deploy;
+pub mod hook;
+pub mod index;
+pub mod mcp;
+pub mod sandbox;
+pub mod serve;
+pub mod worker;

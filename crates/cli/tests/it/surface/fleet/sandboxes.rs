@@ -1,0 +1,100 @@
+//! Runs of a fleet that work in containers and clouds: whoever goes on finds the sandbox again where it can be reached, and makes
+//! a new one where it cannot.
+
+use crate::surface::fleet::world::{PARTS, World};
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_task::config::ProviderName;
+use ralph_loop_testkit::TestEnv;
+use ralph_loop_testkit::docker::engine;
+use ralph_loop_testkit::fake_daytona::FakeDaytona;
+use serde_json::{Value, json};
+
+/// Seconds of a lease: making a sandbox takes its time on a busy machine.
+const LEASE: u32 = 15;
+
+/// The agent of both machines is a script that is there in every sandbox.
+fn configure(world: &World, sandbox: &Value) {
+    for machine in &world.machines {
+        machine.user_config(&json!({
+            "agents": [{ "name": "stub", "command_argv": ["sh", "-c", format!("cat > /dev/null\n{PARTS}")] }],
+            "local_forge": world.home.path("forge"), "sandbox": sandbox,
+            "poll_seconds": 0.05, "baseline": false, "max_iterations": 6,
+        }));
+    }
+}
+
+/// The first machine is killed in its second session and gone with its disk, then `meanwhile` happens, and the other machine goes
+/// on to the end. The sandboxes that the work happened in, in order.
+fn goes_on(world: &World, provider: ProviderName, name: &str, meanwhile: impl FnOnce(&RunId)) -> Vec<String> {
+    let (run, issue) = world.add_changed(name, |request| {
+        request.provider = Some(provider);
+        request.isolation = None;
+    });
+    let mut first = world.spawn(0, &["--once", run.as_str()], Some("work.session#2"));
+    first.wait().unwrap();
+    assert_eq!(world.find(&run).status, "driven", "{}", world.log(0));
+    std::fs::remove_dir_all(world.machines[0].path("state")).unwrap();
+    meanwhile(&run);
+    world.drive(1, &run);
+    world.is_done_once(&run, issue);
+    let events = world.events(&run);
+    assert!(events.iter().any(|event| event["kind"] == "moved"));
+    let iterations = events.iter().filter(|event| event["kind"] == "iteration_ended").count();
+    assert_eq!(iterations, 3, "a session that was cut off is no iteration");
+    let ready = events.iter().filter(|event| event["kind"] == "sandbox_ready");
+    ready.map(|event| event["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// A cloud that both machines reach.
+fn cloud() -> Option<(FakeDaytona, World)> {
+    let mut world = World::new("true")?.with_lease(LEASE);
+    let cloud = FakeDaytona::start().unwrap();
+    for vars in &mut world.vars {
+        vars.push(("DAYTONA_API_URL".to_owned(), cloud.url()));
+        vars.push(("DAYTONA_API_KEY".to_owned(), cloud.key().to_owned()));
+    }
+    configure(&world, &json!({}));
+    Some((cloud, world))
+}
+
+#[test]
+fn a_machine_of_a_cloud_is_found_again_by_whoever_goes_on() {
+    let Some((cloud, world)) = cloud() else { return };
+    let ready = goes_on(&world, ProviderName::Daytona, "dayt", |_| {});
+    assert_eq!(ready.len(), 3, "{ready:?}");
+    assert_eq!(ready[0], ready[1], "it was found again");
+    assert_eq!(cloud.made(), 2, "one to work in, one for the proof");
+    assert_eq!(cloud.left(), Vec::<String>::new(), "nothing is paid for any longer");
+}
+
+#[test]
+fn a_machine_of_a_cloud_that_is_gone_too_is_made_anew() {
+    let Some((cloud, world)) = cloud() else { return };
+    let ready = goes_on(&world, ProviderName::Daytona, "dayg", |_| cloud.lose_all());
+    assert_eq!(cloud.made(), 3, "{ready:?}");
+    assert_eq!(cloud.left(), Vec::<String>::new(), "nothing is paid for any longer");
+}
+
+#[test]
+fn a_container_that_works_on_the_folder_of_another_machine_is_made_anew() {
+    let Some(world) = World::new("true") else { return };
+    let mut world = world.with_lease(LEASE);
+    let Some(engine) = engine() else { return };
+    for vars in &mut world.vars {
+        vars.push(("DOCKER_HOST".to_owned(), engine.clone()));
+    }
+    configure(&world, &json!({"image": "ralph-test:local"}));
+    let containers = |run: &RunId| -> usize {
+        let machine = &world.machines[1];
+        let mut list = machine.ralph_command(&machine.path("home"), &["sandbox", "list", "--json"]);
+        let list = TestEnv::finish(list.env("DOCKER_HOST", &engine)).exits(0).json();
+        let all = list["sandboxes"].as_array().unwrap();
+        all.iter().filter(|one| one["run"].as_str().is_some_and(|of| of.starts_with(run.as_str()))).count()
+    };
+    let mut made = None;
+    goes_on(&world, ProviderName::Docker, "cont", |run| {
+        assert_eq!(containers(run), 1, "it is still there");
+        made = Some(run.clone());
+    });
+    assert_eq!(containers(&made.unwrap()), 0, "nothing is left of it");
+}

@@ -1,0 +1,8 @@
+//! Servers, fleets and screens.
+
+pub(crate) mod deploy;
+pub(crate) mod fleet;
+pub(crate) mod log;
+pub(crate) mod serve;
+pub(crate) mod terminal_ui;
+pub(crate) mod version;

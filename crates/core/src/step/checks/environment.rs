@@ -1,0 +1,125 @@
+//! Reports what the environment lacks: missing programs before the first session, and errors in check output
+//! after each.
+
+use crate::driver_parts::Driver;
+use crate::error::DriveError;
+use crate::record::log_tail::read_tail;
+use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecSink, StopCause, Stream};
+use ralph_loop_domain::state::RunState;
+use ralph_loop_proof::report::environment::{fault, missing_program};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+const OUTPUT_MAX: u64 = 64 * 1024;
+const LOOK_TIMEOUT: Duration = Duration::from_secs(20);
+
+impl Driver {
+    /// Reports missing programs of required checks and setup, with the command that installs each. Rejects
+    /// nothing, because installing them may be the task.
+    pub(crate) fn tell_missing_programs(&mut self) -> Result<(), DriveError> {
+        let settings = &self.ctx.state.spec.settings;
+        let setup = settings.setup_commands.iter().map(|command| ("setup".to_owned(), command.argv()));
+        let checks = settings.required().map(|v| (v.name.clone(), v.command_argv.clone()));
+        let wanted: Vec<(String, String)> =
+            setup.chain(checks).filter_map(|(name, argv)| Some((name, program(&argv)?))).collect();
+        let mut known = BTreeSet::new();
+        for (name, program) in wanted {
+            if !known.insert(program.clone()) || self.ctx.ends_now() {
+                continue;
+            }
+            let look = "command -v \"$1\" >/dev/null 2>&1 || exit 127";
+            let argv = ["sh", "-c", look, "sh", &program].map(str::to_owned).to_vec();
+            let request = ExecRequest { timeout: Some(LOOK_TIMEOUT), ..ExecRequest::new(argv) };
+            let missing = self
+                .sandbox
+                .exec(&request, &mut Unheard)
+                .is_ok_and(|outcome| outcome.end == ExecEnd::Exited(127));
+            if missing && !is_work(&self.ctx.state, &program) {
+                self.ctx.notice(format!(
+                    "{name} cannot pass here yet: {}",
+                    missing_program(&program).sentence()
+                ))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first environment fault that a required check shows on the current tree.
+pub(crate) fn fault_of(state: &RunState, run_dir: &Path) -> Option<String> {
+    let required = &state.spec.settings.required_verifiers;
+    let failing = state
+        .work
+        .checks
+        .values()
+        .filter(|r| !r.passed && required.contains(&r.name) && Some(&r.tree) == state.work.tree.as_ref());
+    failing
+        .filter_map(|result| {
+            let output = read_tail(&run_dir.join(&result.log), OUTPUT_MAX);
+            let found = fault(result.exit_code, &output, &|name| is_work(state, name))?;
+            Some(format!("{}: {}", result.name, found.sentence()))
+        })
+        .next()
+}
+
+/// Whether the task mentions the name or the repo contains it, so that the work is missing, not the
+/// environment.
+pub(crate) fn is_work(state: &RunState, name: &str) -> bool {
+    let task = &state.spec.task;
+    let word = |text: &str| {
+        text.match_indices(name).any(|(at, _)| {
+            let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+            !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part)
+        })
+    };
+    let below = state.spec.workspace.join(task.working_dir.clone().unwrap_or_default());
+    let exists = |end: &str| {
+        ["", "src/", "lib/"].iter().any(|folder| below.join(format!("{folder}{name}{end}")).exists())
+    };
+    word(&task.text)
+        || task.criteria.iter().any(|c| word(&c.text))
+        || ["", ".py", ".js", ".ts"].iter().any(|end| exists(end))
+}
+
+/// The program a command starts from the `PATH`; for a shell line, the first word that isn't a builtin.
+pub(crate) fn program(argv: &[String]) -> Option<String> {
+    const BUILTINS: &[&str] = &[
+        "cd", "test", "[", "set", "export", ".", "source", "if", "for", "while", "!", "exit", "true",
+        "false", "echo", "(",
+    ];
+    let first = match argv {
+        [shell, flag, line, ..] if shell.ends_with("sh") && flag.starts_with('-') && flag.ends_with('c') => {
+            line.split_whitespace().find(|word| !word.contains('='))?.to_owned()
+        }
+        [first, ..] => first.clone(),
+        [] => return None,
+    };
+    let plain = first.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+'));
+    (plain && !BUILTINS.contains(&first.as_str())).then_some(first)
+}
+
+struct Unheard;
+
+impl ExecSink for Unheard {
+    fn output(&mut self, _: Stream, _: &[u8]) {}
+    fn poll(&mut self) -> ControlFlow<StopCause> {
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_of_a_command_is_what_the_path_must_have() {
+        let of = |argv: &[&str]| program(&argv.iter().map(|a| (*a).to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&["pytest", "-q"]).as_deref(), Some("pytest"));
+        assert_eq!(of(&["sh", "-c", "A=1 pytest -q"]).as_deref(), Some("pytest"));
+        assert_eq!(of(&["bash", "-lc", "cd x && make"]), None);
+        assert_eq!(of(&["./run.sh"]), None);
+        assert_eq!(of(&[]), None);
+    }
+}

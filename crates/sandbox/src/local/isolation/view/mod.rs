@@ -1,0 +1,8 @@
+//! Which files a sandboxed command sees.
+
+pub(super) mod git;
+pub(super) mod hide;
+pub(super) mod same_path;
+pub(super) mod tools;
+pub(super) mod trail;
+pub(super) mod versions;

@@ -1,0 +1,268 @@
+//! Files of a run's workspace: read by path within bounds, written only where allowed, and never over another
+//! edit.
+
+use super::shown_path::shown_path;
+use crate::auth::Caller;
+use crate::http::extract::{Answer, Asked, Body};
+use crate::http::problem::Problem;
+use crate::people::Role;
+use crate::routes::steer::task::{TextBody, if_match, mark_of, outdated, save};
+use crate::server::Server;
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_core::handle::{ControlOutcome, RunHandle};
+use ralph_loop_journal::folder::registry::Registration;
+use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::id::Digest;
+use ralph_loop_safe_fs::{Kind, Links, SafeDir};
+use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Limits for a file's size and for names in a folder.
+const BYTES_MAX: u64 = 2 * 1024 * 1024;
+const NAMES_MAX: usize = 5000;
+/// Append-only files whose additions become controls.
+const NOTES: &str = ".ralph/notes.md";
+const GUARDRAILS: &str = ".ralph/guardrails.md";
+/// How long to wait for the run to read an addition.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Which folder.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct FolderQuery {
+    /// The path; the top of the workspace by default.
+    path: String,
+}
+
+/// A folder's entries.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Folder {
+    /// Its path.
+    path: String,
+    /// By name, folders first.
+    entries: Vec<FolderEntry>,
+}
+
+/// One entry.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct FolderEntry {
+    /// The name.
+    name: String,
+    /// `file`, `folder` or `link`.
+    kind: &'static str,
+    /// Bytes of a file.
+    size: Option<u64>,
+    /// Whether it can be edited here.
+    writable: bool,
+}
+
+/// A file.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct FileAnswer {
+    /// Its path.
+    path: String,
+    /// The text, or its beginning.
+    text: String,
+    /// Total bytes.
+    size: u64,
+    /// Whether the text is cut.
+    cut: bool,
+    /// Whether it can be edited here.
+    writable: bool,
+}
+
+/// A run's local workspace.
+struct Workspace {
+    dir: SafeDir,
+    task: String,
+}
+
+impl Workspace {
+    fn open(server: &Server, entry: &Registration) -> Result<Self, Problem> {
+        let reading = RunReading::load(server.app.environment(), entry.clone())?;
+        let spec = &reading.state.spec;
+        let place = [&spec.workspace, &spec.home().to_owned(), &spec.origin]
+            .into_iter()
+            .find(|place| place.is_dir())
+            .cloned();
+        let gone = || {
+            Problem::new(StatusCode::GONE, "the workspace of this run is gone")
+                .hint("its record is still there: events, logs, patches")
+        };
+        let dir = SafeDir::open(place.ok_or_else(gone)?).map_err(|_| gone())?;
+        Ok(Self { dir, task: spec.task.source.clone() })
+    }
+
+    fn is_writable(&self, path: &str) -> bool {
+        path == self.task || path == NOTES || path == GUARDRAILS
+    }
+
+    fn read(&self, path: &str) -> Result<(Vec<u8>, u64), Problem> {
+        // No links: a harmless name could lead to a hidden file of the workspace.
+        let read = self.dir.open_file(path, Links::Refused).and_then(|file| {
+            use std::io::Read as _;
+            let size = file.metadata()?.len();
+            let mut bytes = Vec::new();
+            file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+            Ok((bytes, size))
+        });
+        read.map_err(|e| match e.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Problem::missing("no such file"),
+            // Links are listed as links. Their target is judged by its own name.
+            _ => Problem::forbidden("not a regular file in the workspace"),
+        })
+    }
+}
+
+fn text_of(path: &FilePath) -> String {
+    path.display().to_string()
+}
+
+fn etag(bytes: &[u8]) -> String {
+    format!("\"{}\"", Digest::of(bytes).short())
+}
+
+pub(crate) async fn folder(
+    State(server): State<Arc<Server>>,
+    _: Caller,
+    Path(run): Path<String>,
+    Asked(query): Asked<FolderQuery>,
+) -> Answer<Json<Folder>> {
+    let entry = server.entry(&run)?;
+    let own = server.clone();
+    let path = query.path.trim_matches('/').to_owned();
+    let below = if path.is_empty() { PathBuf::from(".") } else { shown_path(&path)? };
+    let folder = server
+        .blocking(move || {
+            let space = Workspace::open(&own, &entry)?;
+            let found = space
+                .dir
+                .entries(&below, NAMES_MAX)
+                .map_err(|_| Problem::missing("no such folder in the workspace"))?;
+            let mut entries: Vec<FolderEntry> =
+                found.iter().filter_map(|entry| listed(&space, &path, entry)).collect();
+            entries.sort_by(|a, b| (a.kind != "folder", &a.name).cmp(&(b.kind != "folder", &b.name)));
+            Ok(Folder { path, entries })
+        })
+        .await?;
+    Ok(Json(folder))
+}
+
+fn listed(space: &Workspace, folder: &str, entry: &ralph_loop_safe_fs::Entry) -> Option<FolderEntry> {
+    let name = entry.name.to_str()?.to_owned();
+    let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+    shown_path(&path).ok()?;
+    let kind = match entry.kind {
+        Kind::File => "file",
+        Kind::Folder => "folder",
+        Kind::Link => "link",
+        Kind::Special => return None,
+    };
+    let size = (kind == "file").then(|| space.dir.facts(&path).map_or(0, |facts| facts.length));
+    Some(FolderEntry { writable: space.is_writable(&path), name, kind, size })
+}
+
+pub(crate) async fn get(
+    State(server): State<Arc<Server>>,
+    _: Caller,
+    Path((run, path)): Path<(String, String)>,
+) -> Answer<Response> {
+    let entry = server.entry(&run)?;
+    let path = text_of(&shown_path(&path)?);
+    let own = server.clone();
+    let (answer, mark) = server
+        .blocking(move || {
+            let space = Workspace::open(&own, &entry)?;
+            let (bytes, size) = space.read(&path)?;
+            // A task edit is compared with the run's text, because agents tick boxes in the file.
+            let mark = if path == space.task { mark_of(&own, &entry)? } else { etag(&bytes) };
+            let cut = size > bytes.len() as u64;
+            let end = match std::str::from_utf8(&bytes) {
+                Ok(text) => text.len(),
+                // The cut may split a character.
+                Err(error) if cut && error.error_len().is_none() => error.valid_up_to(),
+                Err(_) => {
+                    return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the file isn't text"));
+                }
+            };
+            let text = String::from_utf8_lossy(&bytes[..end]).into_owned();
+            let text = own.app.environment().redactor(&entry.origin).text(&text).into_owned();
+            let writable = space.is_writable(&path);
+            Ok((FileAnswer { path, text, size, cut, writable }, mark))
+        })
+        .await?;
+    Ok(([(header::ETAG, mark)], Json(answer)).into_response())
+}
+
+pub(crate) async fn put(
+    State(server): State<Arc<Server>>,
+    caller: Caller,
+    Path((run, path)): Path<(String, String)>,
+    headers: HeaderMap,
+    Body(body): Body<TextBody>,
+) -> Answer<Response> {
+    caller.may(Role::Operator)?;
+    let entry = server.entry(&run)?;
+    let path = text_of(&shown_path(&path)?);
+    let (own, of_run) = (server.clone(), entry.clone());
+    let space = server.blocking(move || Workspace::open(&own, &of_run)).await?;
+    if !space.is_writable(&path) {
+        return Err(Problem::forbidden("this file can only be read here")
+            .hint(format!("the task, `{NOTES}` and `{GUARDRAILS}` can be written; agents write the rest")));
+    }
+    if path == space.task {
+        return save(server, caller, &run, &headers, body.text).await;
+    }
+    let wanted = if_match(&headers)?;
+    let _alone = server.edit_alone(&entry.run_id).await;
+    let own = server.clone();
+    server.blocking(move || append(&own, &caller, &entry, &space, (&path, &wanted, &body.text))).await
+}
+
+/// Sends an addition to an append-only file as a control.
+fn append(
+    server: &Server,
+    caller: &Caller,
+    entry: &Registration,
+    space: &Workspace,
+    (path, wanted, text): (&str, &str, &str),
+) -> Result<Response, Problem> {
+    let (before, _) = space.read(path).unwrap_or_default();
+    let before_text = String::from_utf8_lossy(&before);
+    if wanted != etag(&before) {
+        return Err(outdated(&before_text));
+    }
+    let Some(added) =
+        text.strip_prefix(before_text.trim_end()).map(str::trim).filter(|added| !added.is_empty())
+    else {
+        return Err(Problem::refused(format!("`{path}` may only grow")).hint("add your text at the end"));
+    };
+    let added = server.app.environment().redactor(&entry.origin).text(added).into_owned();
+    let control = match path {
+        NOTES => Control::Note { text: added },
+        _ => Control::Guardrail { text: added },
+    };
+    caller.note(server, control.name(), Some(entry.run_id.as_str()), None)?;
+    let handle = RunHandle::new(entry.run_dir(), caller.actor());
+    let letter = handle.send(control)?;
+    let outcome = match handle.wait_for_outcome(&letter, ANSWER_TIMEOUT)? {
+        ControlOutcome::Received => "received",
+        ControlOutcome::NotYet => "saved",
+        ControlOutcome::Refused(reason) => {
+            return Err(Problem::conflict(format!("the run refused it: {reason}")));
+        }
+    };
+    let (after, _) = space.read(path).unwrap_or_default();
+    Ok(([(header::ETAG, etag(&after))], Json(serde_json::json!({ "outcome": outcome }))).into_response())
+}
