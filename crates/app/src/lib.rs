@@ -23,7 +23,7 @@ mod request;
 mod resume;
 mod run;
 pub mod start;
-pub mod steer_run;
+pub mod steering;
 pub mod task;
 pub mod trust;
 pub mod variables;

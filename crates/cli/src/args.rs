@@ -262,9 +262,9 @@ pub enum Command {
     /// Check this machine and repo for problems
     Doctor(command::setup::doctor::DoctorArgs),
     /// Collect everything a bug report needs
-    BugReport(command::serve_all::bug_report::BugReportArgs),
+    BugReport(command::setup::bug_report::BugReportArgs),
     /// Test the local sandbox, list and remove sandboxes
-    Sandbox(command::serve_all::sandbox::SandboxArgs),
+    Sandbox(command::serving::sandbox::SandboxArgs),
     /// Review and allow what this repo requests
     Trust(command::setup::trust::TrustArgs),
     /// Send each agent a test prompt
@@ -278,22 +278,22 @@ pub enum Command {
     /// Watch a scripted run, without an account
     Demo(command::start::demo::DemoArgs),
     /// Start the web dashboard
-    Serve(command::serve_all::serve::ServeArgs),
+    Serve(command::serving::serve::ServeArgs),
     /// Drive runs for a fleet
-    Worker(command::serve_all::worker::WorkerArgs),
+    Worker(command::serving::worker::WorkerArgs),
     /// Rebuild the dashboard index
-    Index(command::serve_all::index::IndexArgs),
+    Index(command::serving::index::IndexArgs),
     /// Deploy the dashboard to a cloud sandbox
-    Deploy(command::serve_all::deploy::DeployArgs),
+    Deploy(command::serving::deploy::DeployArgs),
     /// Plan a feature as a list of stories
     Plan(command::task::plan::PlanArgs),
     /// Manage the Claude Code plugin
     Plugin(command::setup::plugin::PluginArgs),
     /// Serve runs to other agents over MCP
-    Mcp(command::serve_all::mcp::McpArgs),
+    Mcp(command::serving::mcp::McpArgs),
     /// Handle an agent hook event
     #[command(hide = true)]
-    Hook(command::serve_all::hook::HookArgs),
+    Hook(command::serving::hook::HookArgs),
     /// Print a shell completion script
     Completions(command::setup::completions::CompletionsArgs),
     /// Print or install the manual pages

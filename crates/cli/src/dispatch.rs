@@ -1,8 +1,8 @@
 //! Dispatches the parsed command line.
 
 use crate::args::{Cli, Command};
-use crate::command::serve_all::{bug_report, deploy, hook, index, mcp, sandbox, serve, worker};
-use crate::command::setup::{completions, doctor, man, models, notify, plugin, probe, trust};
+use crate::command::serving::{deploy, hook, index, mcp, sandbox, serve, worker};
+use crate::command::setup::{bug_report, completions, doctor, man, models, notify, plugin, probe, trust};
 use crate::command::start::{demo, fork, home, resume, run};
 use crate::command::steer::{control, diagnose, guardrail};
 use crate::command::take::{apply, archive, clean, diff, open, publish, restore};

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         return output::version(asked);
     }
     // A hook runs at every tool call, so nothing may delay it.
-    if let Some(code) = command::serve_all::hook::quick(std::env::args_os().skip(1)) {
+    if let Some(code) = command::serving::hook::quick(std::env::args_os().skip(1)) {
         return code;
     }
     // Only for the two that live as long as a run. Unoptimized code is so large that many small mappings are

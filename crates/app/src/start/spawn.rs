@@ -10,7 +10,7 @@ use crate::race::races::LaneRecord;
 use crate::read::find;
 use crate::request::RunRequest;
 use crate::resume::publish::PublishRequest;
-use crate::steer_run::own_program;
+use crate::steering::own_program;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_journal::folder::layout::StateHome;

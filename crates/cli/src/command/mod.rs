@@ -1,6 +1,6 @@
 //! The commands, one file each.
 
-pub mod serve_all;
+pub mod serving;
 pub mod setup;
 pub mod start;
 pub mod steer;

@@ -3,7 +3,7 @@
 use super::perform::World;
 use crate::msg::Msg;
 use ralph_loop_app::AppError;
-use ralph_loop_app::steer_run::own_program;
+use ralph_loop_app::steering::own_program;
 
 pub fn run(world: &World, words: &[String], done: &str) -> Result<(), AppError> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

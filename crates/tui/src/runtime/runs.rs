@@ -6,7 +6,7 @@ use crate::data::ToneLine;
 use crate::msg::Msg;
 use ralph_loop_app::AppError;
 use ralph_loop_app::read::taking_home::{RunChanges, RunFiles};
-use ralph_loop_app::steer_run::{own_program, steer};
+use ralph_loop_app::steering::{own_program, steer};
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_journal::folder::registry::Registration;

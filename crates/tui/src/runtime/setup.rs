@@ -3,7 +3,7 @@
 use super::perform::World;
 use crate::data::{AgentState, Problem};
 use crate::msg::Msg;
-use ralph_loop_app::steer_run::own_program;
+use ralph_loop_app::steering::own_program;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_app::{AppError, RunRequest};
 use ralph_loop_journal::folder::layout::RalphDir;

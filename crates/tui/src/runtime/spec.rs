@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use ralph_loop_app::AppError;
 use ralph_loop_app::agents::consult;
 use ralph_loop_app::agents::consult::Consultation;
-use ralph_loop_app::steer_run::own_program;
+use ralph_loop_app::steering::own_program;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_domain::ports::{AskSink, Clock as _, StopCause};

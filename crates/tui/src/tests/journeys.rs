@@ -352,7 +352,7 @@ fn the_studio_is_a_plain_form_without_any_agent() {
     let draft = &model.studio.draft;
     assert_eq!(draft.title(), Some("Keep the order"));
     assert_eq!(draft.section("Acceptance"), "- tests pass\n- no new dependency");
-    assert_eq!(draft.section("Verification"), "- `make test`");
+    assert_eq!(draft.section("Verification"), "```sh\nmake test\n```");
     let effects = ctrl(&mut model, 'f');
     assert!(matches!(effects.as_slice(), [Effect::Lint(_)]), "{effects:?}");
     assert_eq!(model.studio.draft.promise(), Some("COMPLETE"));

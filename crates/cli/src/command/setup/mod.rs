@@ -1,5 +1,6 @@
 //! Setting up a machine and a repo.
 
+pub mod bug_report;
 pub mod completions;
 pub mod doctor;
 pub mod man;

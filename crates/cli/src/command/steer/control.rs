@@ -4,7 +4,7 @@
 use crate::drive;
 use crate::error::CommandError;
 use crate::output::Out;
-use ralph_loop_app::steer_run::steer;
+use ralph_loop_app::steering::steer;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_app::{App, ErrorKind};
 use ralph_loop_core::clock::SystemClock;

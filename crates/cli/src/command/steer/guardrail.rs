@@ -4,7 +4,7 @@ use crate::error::CommandError;
 use crate::output::Out;
 use clap::Subcommand;
 use ralph_loop_app::App;
-use ralph_loop_app::steer_run::guardrails;
+use ralph_loop_app::steering::guardrails;
 use ralph_loop_protocol::describe::Tone;
 use std::path::Path;
 

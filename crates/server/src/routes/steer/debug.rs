@@ -8,8 +8,8 @@ use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
 use ralph_loop_app::read::facts::RunReading;
-use ralph_loop_app::steer_run::debug;
-use ralph_loop_app::steer_run::debug::DebugCommand;
+use ralph_loop_app::steering::debug;
+use ralph_loop_app::steering::debug::DebugCommand;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

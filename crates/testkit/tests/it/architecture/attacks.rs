@@ -8,14 +8,18 @@ const ATTACKS_MIN: usize = 150;
 
 /// Files with tables of attacks, what stands before a name there, and the test file whose rows name them.
 const TABLES: &[(&str, &[&str], &str)] = &[
-    ("cli/tests/it/safety/boundary/agent_tree.rs", &["attack(", "decided("], "boundary/agent_tree.rs"),
-    ("cli/tests/it/safety/boundary/git_folders.rs", &["attack(", "decided("], "boundary/git_folders.rs"),
-    ("cli/tests/it/safety/boundary/ordinary_user.rs", &["attack("], "boundary/ordinary_user.rs"),
-    ("cli/tests/it/safety/boundary/repo_files.rs", &["attack("], "boundary/repo_files.rs"),
-    ("cli/tests/it/surface/serve/attacks.rs", &["attack("], "serve/attacks.rs"),
-    ("cli/tests/it/safety/trust/attacks.rs", &["attack("], "trust/attacks.rs"),
-    ("sandbox/src/local/escapes/attempts.rs", &["attempt("], "escapes.rs"),
-    ("sandbox/src/local/escapes/doors.rs", &["name: "], "escapes.rs"),
+    ("cli/tests/it/safety/boundary/agent_tree.rs", &["attack(", "decided("], "safety/boundary/agent_tree.rs"),
+    (
+        "cli/tests/it/safety/boundary/git_folders.rs",
+        &["attack(", "decided("],
+        "safety/boundary/git_folders.rs",
+    ),
+    ("cli/tests/it/safety/boundary/ordinary_user.rs", &["attack("], "safety/boundary/ordinary_user.rs"),
+    ("cli/tests/it/safety/boundary/repo_files.rs", &["attack("], "safety/boundary/repo_files.rs"),
+    ("cli/tests/it/surface/serve/attacks.rs", &["attack("], "surface/serve/attacks.rs"),
+    ("cli/tests/it/safety/trust/attacks.rs", &["attack("], "safety/trust/attacks.rs"),
+    ("sandbox/src/local/escapes/attempts.rs", &["attempt("], "safety/escapes.rs"),
+    ("sandbox/src/local/escapes/doors.rs", &["name: "], "safety/escapes.rs"),
 ];
 
 struct Row {

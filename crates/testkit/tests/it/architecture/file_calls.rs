@@ -27,7 +27,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("agents/src/tools/toolbox.rs", 2),
             ("app/src/clean.rs", 9),
             ("app/src/config/dotenv_lines.rs", 3),
-            ("app/src/steer_run/guardrails.rs", 1),
+            ("app/src/steering/guardrails.rs", 1),
             ("app/src/task/hidden.rs", 1),
             ("app/src/agents/hooks.rs", 5),
             ("app/src/start/locks.rs", 2),
@@ -187,10 +187,10 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
     (
         "files that the user names on the command line, or that the command makes for them",
         &[
-            ("cli/src/command/serve_all/bug_report.rs", 3),
+            ("cli/src/command/setup/bug_report.rs", 3),
             ("cli/src/command/start/demo.rs", 1),
             ("cli/src/demo_repo.rs", 3),
-            ("cli/src/command/serve_all/deploy/daytona.rs", 2),
+            ("cli/src/command/serving/deploy/daytona.rs", 2),
             ("cli/src/command/setup/man.rs", 2),
         ],
     ),

@@ -1,6 +1,5 @@
 //! Servers, workers and what agents call.
 
-pub mod bug_report;
 pub mod deploy;
 pub mod hook;
 pub mod index;

@@ -1,6 +1,6 @@
 //! `ralph bug-report`: everything a bug report needs in one redacted text file, to review before sending.
 
-use crate::command::setup::doctor;
+use super::doctor;
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::text::words::home_path;
