@@ -305,6 +305,35 @@ fn every_crate_keeps_to_the_lints_of_the_workspace() {
     assert_none(&wrong, "crates without `[lints] workspace = true`:");
 }
 
+/// `doctest = false` saves rustdoc's start for each crate without examples, and must not hide any.
+#[test]
+fn only_crates_without_examples_skip_doc_tests() {
+    let mut wrong = Vec::new();
+    for found in crates() {
+        let manifest = std::fs::read_to_string(&found.manifest).expect("a manifest can be read");
+        let mut files = Vec::new();
+        collect(&found.manifest.parent().expect("a manifest has a folder").join("src"), &mut files);
+        let examples = files
+            .iter()
+            .filter(|file| has_example(&std::fs::read_to_string(file).expect("a source file can be read")));
+        if manifest.contains("doctest = false") && examples.count() > 0 {
+            wrong.push(found.name);
+        }
+    }
+    assert_none(&wrong, "crates with examples in doc comments, and `doctest = false`:");
+}
+
+/// Whether a doc comment opens a fence that rustdoc runs.
+fn has_example(text: &str) -> bool {
+    let mut open = false;
+    text.lines().map(str::trim_start).any(|line| {
+        let fence = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        let Some(tag) = fence.and_then(|rest| rest.trim().strip_prefix("```")) else { return false };
+        open = !open;
+        open && matches!(tag, "" | "rust" | "no_run" | "should_panic" | "compile_fail")
+    })
+}
+
 #[test]
 fn source_files_stay_short() {
     let root = root();

@@ -152,7 +152,8 @@ impl Driver {
         }
         let all = found.state.harness.iter();
         let changes: Vec<&HarnessChange> = match tree {
-            Tree::OriginalTests => all.filter(|change| !change.is_soft()).collect(),
+            // What may be the product isn't taken for a test.
+            Tree::OriginalTests | Tree::OriginalProduct => all.filter(|change| !change.is_soft()).collect(),
             _ => all.collect(),
         };
         let made = match tree {
