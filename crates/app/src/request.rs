@@ -187,7 +187,7 @@ impl Overrides {
 #[serde(rename_all = "snake_case")]
 pub enum NotifyRequest {
     /// None, whatever the configuration says.
-    Nobody,
+    Off,
     /// An additional one.
     Also(Box<NotifyConfig>),
 }
@@ -203,7 +203,7 @@ mod tests {
             place: PlaceRequest::Clone { from: "../x".into(), depth: Some(1), sparse: vec!["a".into()] },
             isolation: Some(Isolation::None),
             publish: Some(Publish::Push),
-            notify: vec![NotifyRequest::Nobody],
+            notify: vec![NotifyRequest::Off],
             overrides: Overrides { max_cost: Some(1.5), ..Overrides::default() },
             ..RunRequest::in_folder("/repo")
         };

@@ -247,7 +247,7 @@ impl Context {
         match &self.journal.places().elsewhere {
             Some(elsewhere) if !elsewhere.is_held() => {
                 let lost = std::io::Error::other("the hold on the run has run out");
-                Err(JournalError::file("go on with", self.run.path(), lost).into())
+                Err(JournalError::file("continue with", self.run.path(), lost).into())
             }
             _ => Ok(()),
         }

@@ -79,7 +79,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn reopen(&mut self, baseline: &Baseline) -> Result<(), WorkspaceError> {
-        self.reopen_run(baseline).map_err(|e| e.during("go on in the workspace"))
+        self.reopen_run(baseline).map_err(|e| e.during("continue in the workspace"))
     }
 
     fn checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, WorkspaceError> {
@@ -89,7 +89,7 @@ impl Workspace for GitWorkspace {
 
     fn check_place(&self, on_branch: bool) -> Result<(), WorkspaceError> {
         let ready = self.check_branch(on_branch).map(drop);
-        ready.map_err(|e| e.during("go on where the run was"))
+        ready.map_err(|e| e.during("continue where the run was"))
     }
 
     fn tree(&mut self) -> Result<TreeId, WorkspaceError> {

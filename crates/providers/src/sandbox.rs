@@ -49,7 +49,7 @@ impl<M: Machine> CloudSandbox<M> {
         )?;
         let root = PathBuf::from(out.trim_end_matches('\n'));
         if !root.is_absolute() {
-            return Err(http.garbled("make the workspace", format!("`{}` is no folder", root.display())));
+            return Err(http.garbled("make the workspace", format!("`{}` isn't a folder", root.display())));
         }
         Ok(Self { machine: Arc::new(machine), http, root, orphan_after })
     }
@@ -181,7 +181,7 @@ impl<M: Machine> Sandbox for CloudSandbox<M> {
 
     fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         let text = root.to_str().filter(|_| root.is_absolute());
-        let text = text.ok_or_else(|| refused("open", root, "it is no absolute path"))?;
+        let text = text.ok_or_else(|| refused("open", root, "it isn't an absolute path"))?;
         let asked = format!("cd {} 2>/dev/null && pwd -P", script::quoted(text));
         let shell = self.machine.shell(&self.http, &asked, &mut never_stop)?;
         if shell.code != 0 {

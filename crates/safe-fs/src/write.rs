@@ -104,7 +104,7 @@ impl SafeDir {
                 },
             }
         }
-        Err(invalid("somebody puts something else there again and again"))
+        Err(invalid("another process keeps replacing the file"))
     }
 
     /// Renames a file or link below the folder.
@@ -144,7 +144,7 @@ impl SafeDir {
                 done => return Ok(done?),
             }
         }
-        Err(invalid("somebody puts something else there again and again"))
+        Err(invalid("another process keeps replacing the file"))
     }
 
     pub fn read_link(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {

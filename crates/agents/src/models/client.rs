@@ -54,7 +54,7 @@ impl HttpModelClient {
     fn http(&self) -> Result<Arc<Client>, ModelError> {
         let failed = |message: String| ModelError { kind: ModelErrorKind::BadRequest, message, hint: None };
         if ralph_loop_http::in_async_runtime() {
-            return Err(failed("a model call blocks: make it on a thread of its own".into()));
+            return Err(failed("a model call blocks: make it on a separate thread".into()));
         }
         let mut slot = self.http.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = &*slot {

@@ -390,8 +390,8 @@ impl Gathering<'_> {
         }
         let asked = self.env.asked_variables().iter().map(|one| one.name.clone());
         used.extend(asked.filter(|name| begin.iter().any(|begin| name.starts_with(begin))));
-        let nobody = self.request.notify.contains(&NotifyRequest::Nobody);
-        if self.loaded.user.notify.is_none() && !nobody {
+        let notify_off = self.request.notify.contains(&NotifyRequest::Off);
+        if self.loaded.user.notify.is_none() && !notify_off {
             used.insert(SLACK_VARIABLE.to_owned());
         }
         used

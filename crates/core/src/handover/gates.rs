@@ -109,7 +109,7 @@ impl Driver {
 
     fn take_review(&mut self, news: ReviewSeen) -> HandoverResult<()> {
         if news.state == ReviewOutcome::ChangesRequested {
-            self.ctx.error_entry("changes are asked for", &news.feedback);
+            self.ctx.error_entry("the reviewer requested changes", &news.feedback);
         }
         self.ctx.record(EventBody::ReviewSeen(news))?;
         Ok(())

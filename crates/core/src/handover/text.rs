@@ -222,7 +222,7 @@ fn question(state: &RunState) -> String {
     let run = &state.spec.run_id;
     text.push_str(&format!(
         "\n`ralph approve {run}` and `ralph resume {run}` accept the changed tests: the run ends as `own tests`. \
-         `ralph nudge \"…\" --run {run}` and `ralph resume {run}` have the next session keep the tests of the start.\n\n"
+         `ralph nudge \"…\" --run {run}` and `ralph resume {run}` have the next session keep the original tests.\n\n"
     ));
     text
 }

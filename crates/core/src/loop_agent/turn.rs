@@ -69,7 +69,7 @@ impl Turn {
         if let Some(words) = self.broken().filter(|_| result.run.reason == EndReason::Suspended) {
             // The wiring is intact.
             let hint =
-                Some("mend it; `run()` goes on, and so does an agent with `.resume(run_id)`".to_owned());
+                Some("fix it, then call `run()` again, or build an agent with `.resume(run_id)`".to_owned());
             let error = RunError { hint, ..broke(&words, Some(result.run.iterations + 1)) };
             result.run.reason = EndReason::Error;
             result.run.summary.clone_from(&error.message);

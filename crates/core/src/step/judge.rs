@@ -70,7 +70,7 @@ impl Driver {
         })?;
         if self.ctx.state.unclaimed_iterations() == UNCLAIMED_TOLD {
             self.ctx.notice(format!(
-                "the checks pass, but {UNCLAIMED_TOLD} sessions in a row did not say that the task is done; the next one is asked to; where passing checks are enough, `\"completion\": \"checks\"` in .ralph/config.json needs no such word"
+                "the checks pass, but {UNCLAIMED_TOLD} sessions in a row didn't say that the task is done; `ralph` asks the next one to; if passing checks are enough, set `\"completion\": \"checks\"` in .ralph/config.json"
             ))?;
         }
         for news in recovery::notice(&self.ctx.state, iteration, verdict, &seen, context.clone()) {

@@ -699,11 +699,11 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
         (refused(fresh().completion(grep()).completion(grep())), "two conditions are called `tests`"),
         (
             refused(fresh().completion(grep()).publish(Publish::Pr)),
-            "a pull request is asked for, but there is no code host",
+            "a pull request is requested, but there is no code host",
         ),
         (
             refused(fresh().completion(grep()).publish(Publish::Push)),
-            "a push is asked for, but there is nowhere to push to",
+            "a push is requested, but there is nowhere to push to",
         ),
         (
             refused(
@@ -736,7 +736,7 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
         ),
         (
             refused(fresh().completion(Completion::metric("bench", seconds().target(f64::NAN)))),
-            "the target of `metric` is no number",
+            "the target of `metric` isn't a number",
         ),
         (
             refused(fresh().completion(grep()).limits(Limits::default().max_cost(-1.0))),

@@ -36,7 +36,7 @@ pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
         Occasion::LimitWait => {
             let end =
                 state.telling.waited_until.map(|until| until.strftime("%Y-%m-%d %H:%M UTC").to_string());
-            let end = end.map_or_else(String::new, |end| format!(" It goes on by itself at {end}."));
+            let end = end.map_or_else(String::new, |end| format!(" It continues automatically at {end}."));
             (format!("The run waits for a limit: {detail}{end}"), Some(format!("ralph status {run}")))
         }
         Occasion::Success => (detail.clone(), Some(format!("ralph show {run}"))),

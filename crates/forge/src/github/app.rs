@@ -155,7 +155,7 @@ impl App {
             Err(ForgeError::NotFound { .. }) => Err(auth(
                 what,
                 format!("there is no installation {id} of this App"),
-                "check GITHUB_APP_INSTALLATION_ID, or leave it out: it is found by the repo",
+                "check GITHUB_APP_INSTALLATION_ID, or leave it unset: `ralph` finds it from the repo",
             )),
             ended => ended,
         }

@@ -275,7 +275,7 @@ impl Workspace for HandBack {
         self.seal()?;
         if self.user.refs.read(&self.user.own_ref("start")).ok().flatten().is_none() {
             let gone = Error::refused("the start of the run is gone from your repo", "start a new run");
-            return Err(gone.during("go on"));
+            return Err(gone.during("continue"));
         }
         self.user.begin(&[])?;
         self.agent.begin(protected)

@@ -12,7 +12,7 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
         EventBody::RunCreated { title, .. } => (Tone::Plain, format!("run created: {title}")),
         EventBody::DriverStarted { torn_bytes, .. } if *torn_bytes > 0 => (
             Tone::Attention,
-            format!("going on from the journal; {torn_bytes} bytes of a torn last line were set aside"),
+            format!("continuing from the journal; set aside {torn_bytes} bytes of a torn last line"),
         ),
         EventBody::DriverStarted { .. } | EventBody::Placed(_) => return None,
         EventBody::Prepared { baseline, checks, .. } => {
@@ -118,7 +118,7 @@ impl SandboxGone {
         match self.fate {
             SandboxFate::Destroyed => (Tone::Muted, format!("the sandbox {id} was removed")),
             SandboxFate::Stopped => {
-                (Tone::Muted, format!("the sandbox {id} is stopped until the run goes on"))
+                (Tone::Muted, format!("the sandbox {id} is stopped until the run continues"))
             }
             SandboxFate::Kept => (Tone::Muted, format!("the sandbox {id} stays, as asked")),
             SandboxFate::Lost => {

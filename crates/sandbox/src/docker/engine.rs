@@ -48,7 +48,7 @@ impl Engine {
         let told: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
         let (theirs, oldest) = (version(&told["ApiVersion"]), version(&told["MinAPIVersion"]));
         let Some(theirs) = theirs else {
-            let what = format!("what listens at {} is no container engine", self.address);
+            let what = format!("the server at {} isn't a container engine", self.address);
             return Err(SandboxError::Broken(what));
         };
         let (major, minor) = theirs.min(KNOWN).max(oldest.unwrap_or(KNOWN.min(theirs)));

@@ -78,7 +78,7 @@ impl History {
     }
 
     fn baseline(&self) -> Result<&Baseline, WorkspaceError> {
-        self.start.as_ref().ok_or_else(|| error("go on", "the run has no start snapshot"))
+        self.start.as_ref().ok_or_else(|| error("continue", "the run has no start snapshot"))
     }
 
     /// A protected file's expected content.
@@ -125,7 +125,7 @@ impl Workspace for MemoryWorkspace {
             if history.baseline()? == baseline {
                 Ok(())
             } else {
-                Err(error("go on", "the start snapshot is another one"))
+                Err(error("continue", "the start snapshot has changed"))
             }
         })
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 /// folder.
 const FIND: &str = r#"r=$1 p=$2 e=$1${2:+/$2} rest=
 while [ ! -e "$e" ] && [ ! -L "$e" ]; do
-  [ "$e" = "$r" ] && { echo "the workspace $r is not there" >&2; exit 95; }
+  [ "$e" = "$r" ] && { echo "the workspace $r doesn't exist" >&2; exit 95; }
   rest=/${e##*/}$rest; e=${e%/*}
 done
 real=$(readlink -f "$e"; echo x); real=${real%?x}

@@ -12,14 +12,14 @@ use ralph_loop_domain::ports::SandboxError;
 /// It starts only a handful of processes itself, however many there are, and scans twice before it concludes that
 /// nothing is left: a process may have been forked between two scans.
 const SCRIPT: &str = r#"sig=$1 mark=$2 orphans=$3 killed=' ' count=0 round=0 clear=0
-own() { # $1 a process: k says mine, other or nobody
+own() { # $1 a process: k says mine, other or orphan
   q=$1
   while :; do
     eval "k=\${kind_$q:-gone} up=\${up_$q:-0}"
     case $k in
       mine|other) return ;;
-      none) if [ "$up" = 1 ]; then k=nobody; return; elif [ "$up" = 0 ]; then k=other; return; fi; q=$up ;;
-      *) k=nobody; return ;;
+      none) if [ "$up" = 1 ]; then k=orphan; return; elif [ "$up" = 0 ]; then k=other; return; fi; q=$up ;;
+      *) k=orphan; return ;;
     esac
   done
 }
@@ -47,7 +47,7 @@ while :; do
   for p in $all; do
     [ "$p" = 1 ] || [ "$p" = $$ ] && continue
     own "$p"
-    [ "$k" = mine ] || { [ "$k" = nobody ] && [ "$orphans" = orphans ]; } || continue
+    [ "$k" = mine ] || { [ "$k" = orphan ] && [ "$orphans" = orphans ]; } || continue
     left=$((left+1))
     kill -"$sig" "$p" 2>/dev/null
     case $killed in *" $p "*) ;; *) killed="$killed$p "; count=$((count+1)) ;; esac

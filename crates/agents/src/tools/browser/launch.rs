@@ -9,12 +9,12 @@ use std::path::Path;
 use std::time::Duration;
 
 pub(super) const MISSING: &str = "there is no Chromium here (tried $RALPH_CHROMIUM, chromium, chromium-browser, \
-     google-chrome). On Debian and Ubuntu: apt-get install chromium. Go on without a browser, or install it";
+     google-chrome). On Debian and Ubuntu: apt-get install chromium. Continue without a browser, or install it";
 /// The message if the sandbox doesn't allow one.
-const NO_SOCKETS: &str = "no browser runs in this sandbox (Landlock), which allows no local sockets. Go on without one; \
-     people can start the run with `--isolation bwrap`";
+const NO_SOCKETS: &str = "no browser runs in this sandbox (Landlock), which allows no local sockets. Continue without one; \
+     users can start the run with `--isolation bwrap`";
 /// The message if the browser would run on another machine, or in a VM, where its pipes don't reach.
-const ELSEWHERE: &str = "no browser runs in this sandbox: it is not on this machine. Go on without one; people can start \
+const ELSEWHERE: &str = "no browser runs in this sandbox: it is not on this machine. Continue without one; users can start \
      the run with `--provider local` or `--provider docker`";
 /// Our script's exit code without Chromium.
 pub(super) const MISSING_CODE: i32 = 127;

@@ -221,7 +221,7 @@ impl Driver {
                 let output = self.ctx.shown_elsewhere(&read_tail(&path, SETUP_TAIL));
                 let hint = setup::setup_failed_hint(self.ctx.state.spec.settings.setup_guessed);
                 self.ctx.notice(format!(
-                    "warning: the setup `{command}` fails on the files of the start, and every final check runs it first: nothing can be proven as it is; its log: {}; {hint}",
+                    "warning: the setup command `{command}` fails on the original files; every final check runs it first, so nothing can be proven; log: {}; {hint}",
                     path.display()
                 ))?;
                 checks.setup_lines = last_lines(&output);
@@ -343,13 +343,13 @@ impl Driver {
         if let Some(result) = missing {
             let (name, log) = (result.name.clone(), result.log.clone());
             return self.ctx.notice(format!(
-                "{name} finds no program to run on the files of the start{with}: see {log}; install it, or name in `setup_commands` what does"
+                "{name} finds no program to run on the original files{with}: see {log}; install it, or add a command to `setup_commands` that does"
             ));
         }
         match failing.iter().find_map(|result| self.lack_of(result)) {
             Some(lack) => self
                 .ctx
-                .notice(format!("on the files of the start{with}, {lack}, unless making it is the work")),
+                .notice(format!("on the original files{with}, {lack}, unless creating it is the task")),
             None => Ok(()),
         }
     }

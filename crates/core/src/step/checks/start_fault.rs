@@ -38,7 +38,7 @@ impl Driver {
                 return Ok(Some(format!("{name}: {hint}")));
             }
             let with = self.with_installed();
-            return Ok(Some(format!("{name} cannot run on the files of the start{with}: {lack}")));
+            return Ok(Some(format!("{name} cannot run on the original files{with}: {lack}")));
         }
         Ok(None)
     }

@@ -51,7 +51,7 @@ pub(super) const DOORS: &[Door] = &[
         ordinary: Some(|tree, _| ordinary(tree, "left/by-another")),
     },
     Door {
-        name: "left-folder", what: "leave a link in the place of a folder",
+        name: "left-folder", what: "leave a link instead of a folder",
         lay: "ln -sfn \"$BAIT\" led",
         engine: |tree, _| reads(tree, "led/secret", Links::Inside) || tree.entries("led", 10).is_ok(),
         ordinary: Some(|tree, _| ordinary(tree, "led/secret")),
@@ -87,7 +87,7 @@ pub(super) const DOORS: &[Door] = &[
         ordinary: None,
     },
     Door {
-        name: "left-folder-write", what: "leave a link in the place of the folder that ralph writes to",
+        name: "left-folder-write", what: "leave a link instead of the folder that ralph writes to",
         lay: "ln -sfn \"$BAIT\" led",
         engine: |tree, bait| { let _ = tree.write("led/outside", b"changed\n"); bait.outside_changed() },
         ordinary: None,
@@ -99,7 +99,7 @@ pub(super) const DOORS: &[Door] = &[
         ordinary: None,
     },
     Door {
-        name: "left-folder-removed", what: "leave a link in the place of a folder that ralph removes",
+        name: "left-folder-removed", what: "leave a link instead of a folder that ralph removes",
         lay: "ln -sfn \"$BAIT\" led",
         engine: |tree, bait| { let _ = tree.remove("led"); !bait.folder.join("secret").exists() },
         ordinary: None,
