@@ -1,13 +1,13 @@
-//! The list of variables is whole: whatever the code names that looks like one stands in it.
+//! Checks that the list of variables contains every name in the code that looks like one.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ralph_loop_app::variables::{is_known, of_dotenv};
 use regex_lite::Regex;
 use std::path::{Path, PathBuf};
 
-/// Words of the same form that are no variables, or none that anybody reads.
+/// Words of the same form that aren't variables, or that no code reads.
 const OTHERS: &[&str] = &[
-    // What others call their things.
+    // Names from other programs.
     "CHANGES_REQUESTED",
     "CHERRY_PICK_HEAD",
     "EXIT_SUCCESS",
@@ -40,7 +40,7 @@ const OTHERS: &[&str] = &[
     "PROCESS_FAILED",
     "SANDBOX_INIT_FAILED",
     "STORAGE_FAILED",
-    // What known agents read themselves, from a repo's files.
+    // Agents read these themselves, from a repo's files.
     "ANTHROPIC_BEDROCK_BASE_URL",
     "ANTHROPIC_VERTEX_BASE_URL",
     "CLAUDE_CODE_DISABLE",
@@ -49,11 +49,11 @@ const OTHERS: &[&str] = &[
     "GOOGLE_VERTEX_BASE_URL",
     "MAX_THINKING_TOKENS",
     "OPENCODE_DISABLE",
-    // Names by which secrets are known, whoever set them.
+    // Names that mark a value as secret.
     "API_KEY",
     "DATABASE_URL",
     "MYSQL_PWD",
-    // What loads code into a program: asked about, never read.
+    // These load code into a program: need approval, never read.
     "DYLD_INSERT_LIBRARIES",
     "GCONV_PATH",
     "GLIBC_TUNABLES",
@@ -62,7 +62,7 @@ const OTHERS: &[&str] = &[
     "LD_AUDIT",
     "OPENSSL_CONF",
     "OPENSSL_MODULES",
-    // What makes some program run a command: followed by the guard, never read.
+    // These make a program run a command: followed by the guard, never read.
     "APP_ENV",
     "CARGO_TARGET",
     "CVS_RSH",
@@ -109,7 +109,7 @@ fn every_variable_that_code_names_stands_in_the_list() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
     for entry in std::fs::read_dir(&crates).unwrap().flatten() {
-        // Tests and what they stand on have variables of their own.
+        // Tests and test tools have their own variables.
         if entry.file_name() != "testkit" {
             sources(&entry.path().join("src"), &mut files);
         }

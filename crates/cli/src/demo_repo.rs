@@ -49,7 +49,7 @@ enum Course {
     Slow,
     /// Ends quickly.
     Fast,
-    /// The agent gets stuck until the user is asked.
+    /// The agent gets stuck until `ralph` asks the user.
     Stuck,
     /// The agent hits a rate limit and waits.
     Limited,

@@ -1,5 +1,5 @@
 //! Done is what an async closure says: here, that a file has three lines and a command agrees.
-#![allow(clippy::print_stdout, reason = "a program of its own")]
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use ralph_loop_agents::ScriptedAgent;
 use ralph_loop_core::{Completion, LoopAgent};

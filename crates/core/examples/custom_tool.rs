@@ -1,6 +1,6 @@
 //! A model with a tool of this program: its schema is derived from the type of its arguments. The model here is a few lines of
 //! code that call the tool once, so that the program plays offline; `ralph_loop_agents::HttpModelClient` calls real ones.
-#![allow(clippy::print_stdout, reason = "a program of its own")]
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use ralph_loop_agents::ToolsAgent;
 use ralph_loop_agents::tools::{ToolOutput, TypedTool};

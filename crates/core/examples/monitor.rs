@@ -1,5 +1,5 @@
-//! What happens, handed to another thread by a channel; and a hint given while the run goes on.
-#![allow(clippy::print_stdout, reason = "a program of its own")]
+//! Sends a run's events to another thread through a channel, and sends a hint while it runs.
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use ralph_loop_agents::ScriptedAgent;
 use ralph_loop_core::{Completion, LoopAgent};

@@ -1,6 +1,6 @@
 //! A number as a goal: iterations make it better until its target is reached, the median of five measurements counts, and a
 //! change that made it worse is taken back.
-#![allow(clippy::print_stdout, reason = "a program of its own")]
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use ralph_loop_agents::ScriptedAgent;
 use ralph_loop_core::{Completion, LoopAgent};

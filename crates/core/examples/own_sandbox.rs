@@ -1,5 +1,5 @@
 //! A sandbox of one's own: the port implemented over something else, here over a sandbox that counts its commands.
-#![allow(clippy::print_stdout, reason = "a program of its own")]
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use ralph_loop_agents::ScriptedAgent;
 use ralph_loop_core::{Completion, LoopAgent};

@@ -1,5 +1,5 @@
-//! Several agents in one process, each in a folder of its own, on one current-thread runtime.
-#![allow(clippy::print_stdout, reason = "a program of its own")]
+//! Several agents in one process, each in its own folder, on one current-thread runtime.
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use ralph_loop_agents::ScriptedAgent;
 use ralph_loop_core::{Completion, LoopAgent};

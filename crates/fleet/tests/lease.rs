@@ -13,7 +13,7 @@ use ralph_loop_protocol::id::RunId;
 use ralph_loop_testkit::postgres::Postgres;
 use std::time::Duration;
 
-/// A fleet on a Postgres of its own.
+/// A fleet with a separate Postgres.
 fn fleet() -> Option<(Postgres, Fleet)> {
     let postgres = Postgres::start()?;
     let fleet = Fleet::open(&postgres.url).unwrap();
@@ -51,7 +51,7 @@ fn four_that_want_one_run_leave_a_journal_without_a_gap() {
         move || {
             let (mut written, mut refused) = (0u64, 0u64);
             for round in 0..12 {
-                // A lease that is over at once: whoever comes next takes it away.
+                // A lease that expires at once, so that the next driver takes over.
                 let taken = fleet.wait(lease::take(fleet.pool(), "r1", &format!("t{name}"), Duration::ZERO));
                 let Ok(mut held) = taken else { continue };
                 for line in 0..20 {
@@ -145,7 +145,7 @@ fn nobody_takes_what_is_over() {
         .unwrap();
 }
 
-/// Whoever comes first, a run that was taken out is driven by nobody.
+/// No driver takes a run that was taken out of the queue, in any order of calls.
 #[test]
 fn taking_out_and_taking_at_once_leave_one_of_the_two() {
     let Some((_own, fleet)) = fleet() else { return };

@@ -59,7 +59,7 @@ proptest! {
         let bytes = words.concat();
         let pieces: Vec<&[u8]> = bytes.chunks(size).collect();
         for wire in WIRES {
-            // A byte that is no text becomes one letter of three bytes.
+            // A byte that isn't valid text becomes a character of three bytes.
             prop_assert!(read_anything(wire, &pieces, true) <= 3 * bytes.len());
             read_anything(wire, &pieces, false);
         }

@@ -309,7 +309,7 @@ fn temporary_failures_are_retried() {
     ];
     for (name, kind) in faults {
         each(|wire, stream| {
-            // Gemini names its wait in whole seconds of its own; that is tested by itself.
+            // Gemini sends its wait in whole seconds; another test covers that.
             if wire == Wire::Gemini && matches!(kind, FaultKind::RateLimit { .. }) {
                 return;
             }

@@ -135,7 +135,7 @@ mod tests {
         let came = |name: &str| DotenvLines::of(&home, place.path()).judge()(name, "x");
         assert!(!came("A"), "before any run");
         let watch = DotenvWatch::begin(&home, place.path(), "r1", &pairs(&["A"]));
-        assert!(came("B") && !came("A"), "while it runs, nobody knows who writes");
+        assert!(came("B") && !came("A"), "during a run the author of a line is unknown");
         watch.end(&pairs(&["A", "B"]));
         assert!(came("B") && !came("A") && !came("C"), "C is written by the user, afterwards");
         // Killed without `end`: the next run still attributes the new variables to it.

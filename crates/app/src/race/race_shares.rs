@@ -169,7 +169,7 @@ mod tests {
                 most_of_one = all.iter().map(|one| one.spent).fold(most_of_one, f64::max);
             }
         }
-        assert!(most_of_one > 3.5, "whoever needs more gets of what others leave: {most_of_one}");
+        assert!(most_of_one > 3.5, "a contestant that needs more gets what others leave: {most_of_one}");
     }
 
     #[test]

@@ -160,7 +160,7 @@ mod tests {
         lines.text("around\"}");
         assert_eq!(lines.end(), None, "data is nothing that was said");
         assert_eq!(lines.take(&activity("running `b`")), [SessionLine::Did("running `b`".into())]);
-        assert!(lines.take(&call("")).is_empty(), "it was told when it began");
+        assert!(lines.take(&call("")).is_empty(), "its start was already reported");
         assert_eq!(lines.take(&call("")), [SessionLine::Did("using command".into())]);
         lines.text("And now I say something.");
         assert_eq!(lines.end(), Some(SessionLine::Said("And now I say something.".into())));

@@ -121,7 +121,7 @@ impl Driver {
                     let answer = self.ask_agent(asker.as_deref(), at, &record)?;
                     self.critic_result(name, answer)?
                 }
-                None => ("nobody".to_owned(), String::new(), Usage::free()),
+                None => ("nobody".to_owned(), String::new(), Usage::free()), // words: ok (a value in journals)
             },
         };
         let objections = self.ctx.redactor.text(&objections).into_owned();

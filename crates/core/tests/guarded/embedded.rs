@@ -64,7 +64,7 @@ fn dropped_in_a_session() {
         let mut running = Box::pin(agent.run());
         loop {
             let ended = std::future::poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx).is_ready())).await;
-            assert!(!ended, "it ended by itself");
+            assert!(!ended, "it ended without a signal");
             let written = std::fs::read_to_string(root.join(".git/pid")).unwrap_or_default();
             if let Ok(pid) = written.trim().parse::<u32>() {
                 return pid;
@@ -89,12 +89,12 @@ fn dropped_in_a_session() {
     let result = runtime.block_on(again.run());
     assert!(result.success, "{result:?}");
     assert_eq!((result.iterations, result.run_id.as_ref()), (1, Some(&run)));
-    assert_eq!(result.watched, Some(Watching::NotWatched), "nobody watches what a closure runs");
+    assert_eq!(result.watched, Some(Watching::NotWatched), "a closure's commands aren't watched");
     assert!(result.diff.contains("+half") && result.diff.contains("+done"), "{}", result.diff);
 }
 
 fn two_runs_at_once() {
-    // The first thread makes libc claim a signal of its own, in any program.
+    // The first thread makes libc claim a signal, in any program.
     std::thread::spawn(|| {}).join().unwrap();
     let before = process();
     let temp = tempfile::tempdir().unwrap();
@@ -130,7 +130,7 @@ fn failed_push() {
         String::from_utf8(done.stdout).unwrap()
     };
     git(&root, &["checkout", "-q", "-b", "work"]);
-    // Somebody else's work stands there under the same name.
+    // Another user's work exists there under the same name.
     git(temp.path(), &["init", "-q", "--bare", "there.git"]);
     make_repo(&temp.path().join("other"));
     std::fs::write(temp.path().join("other/theirs.txt"), "theirs\n").unwrap();

@@ -1,6 +1,6 @@
 //! The program outside of the workspace (`scripts/package --outside` builds it from the packages alone), in short: the same code,
 //! built with the workspace; the example with a sandbox of this machine; and what else needs one.
-#![allow(clippy::disallowed_methods, reason = "a program of its own, which fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "a separate program, which fails by panicking")]
 
 #[path = "../../examples/fix_failing_tests.rs"]
 mod fix_failing_tests;

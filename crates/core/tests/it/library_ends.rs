@@ -95,7 +95,7 @@ fn over(
         .baseline(false)
 }
 
-/// The run ends with this code, says that it can go on from `next`, and does.
+/// The run ends with this code, says that it can continue from `next`, and does.
 fn goes_on(agent: &LoopAgent, code: ErrorCode, next: u32, mend: impl FnOnce()) {
     let first = block_on(agent.run());
     assert_promise(&first, code, true, Some(next));
@@ -108,7 +108,7 @@ fn assert_promise(result: &LoopResult, code: ErrorCode, recoverable: bool, next:
     let error = result.error.clone().unwrap_or_else(|| panic!("{code}: {result:?}"));
     assert_eq!((error.code, error.recoverable), (code, recoverable), "{result:?}");
     assert_eq!((result.recoverable(), result.resume_from()), (recoverable, next), "{code}: {result:?}");
-    // Whoever has the library alone has no command.
+    // Users of only the library have no command.
     let hint = error.hint.unwrap_or_else(|| panic!("{code} has no hint"));
     assert!(!hint.contains("`ralph "), "{code}: {hint}");
 }
@@ -169,7 +169,7 @@ fn what_a_sandbox_or_a_program_lacked_is_mended_and_the_run_goes_on() {
     goes_on(&agent, ErrorCode::IterationFailed, 1, || ());
 }
 
-/// A folder that cannot be made is mended; the agent has kept everything that it was built of.
+/// After the user fixes a folder that couldn't be created, the same agent can run: it kept its parts.
 #[test]
 fn records_that_cannot_be_written_are_mended_and_the_run_begins() {
     let temp = tempfile::tempdir().unwrap();
@@ -295,7 +295,7 @@ fn advice_that_never_comes_is_waited_for_no_longer_than_its_time_and_the_run_goe
     let told = notices(&agent);
     let late = told.iter().filter(|one| one.contains("`on_stuck` gave no answer within")).count();
     assert!(late > 0, "{told:?}");
-    assert_eq!(gone.load(Ordering::SeqCst) as usize, late, "what nobody waits for is dropped");
+    assert_eq!(gone.load(Ordering::SeqCst) as usize, late, "an unawaited run is dropped");
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn conditions_of_every_kind_hold_together() {
         if before >= 2 {
             write(sandbox, "DONE.md", "It is done.\n");
         }
-        write(sandbox, "owner.txt", if before < 3 { "nobody\n" } else { "me\n" });
+        write(sandbox, "owner.txt", if before < 3 { "none\n" } else { "me\n" });
         write(sandbox, "speed.txt", if before < 4 { "p99 120 ms\n" } else { "p99 70 ms\n" });
         Ok(report(SessionEnd::Completed, Usage::free()))
     };
@@ -359,7 +359,7 @@ fn conditions_of_every_kind_hold_together() {
             async move {
                 let mine = place.read("owner.txt").await?.unwrap_or_default() == b"me\n";
                 noted.lock().unwrap().push(mine);
-                if mine { Ok(()) } else { Err("it is nobody's".to_owned()) }
+                if mine { Ok(()) } else { Err("it has no owner".to_owned()) }
             }
         }))
         .completion(Completion::metric("cat speed.txt", p99))

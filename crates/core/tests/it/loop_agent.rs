@@ -134,7 +134,7 @@ fn a_run_is_awaited_watched_and_remembered() {
     let heard = heard.lock().unwrap();
     assert!(heard.contains(&"update 1 Running".to_owned()), "{heard:?}");
     assert!(heard.contains(&"complete 2".to_owned()), "{heard:?}");
-    // A word is told when it is whole, once in each session: half of one could be half of a secret.
+    // Reports a word only when it is complete, once in each session: half of one could be half of a secret.
     let told: Vec<_> = heard.iter().filter(|line| line.starts_with("token")).collect();
     assert_eq!(told, ["token token", "token token"], "{heard:?}");
     drop(heard);
@@ -145,7 +145,7 @@ fn a_run_is_awaited_watched_and_remembered() {
     assert_eq!((again.success, again.iterations), (true, 2), "a run that is over stays over");
 }
 
-/// Works until it is told to stop, in its first sessions; does the work in the next.
+/// Works until it is stopped in its first sessions; does the work in the next.
 struct Patient {
     name: AgentName,
     waits: u32,
@@ -220,7 +220,7 @@ fn poll_until<F: Future>(future: F, until: impl Fn() -> bool) {
             let pending = std::future::poll_fn(|cx: &mut Context<'_>| {
                 Poll::Ready(future.as_mut().poll(cx).is_pending())
             });
-            assert!(pending.await, "it ended by itself");
+            assert!(pending.await, "it ended without help");
             if until() {
                 return;
             }
@@ -450,7 +450,7 @@ fn breaks_once() -> impl Fn() + Send + Sync + 'static {
     move || assert!(broke.fetch_add(1, Ordering::SeqCst) > 0, "it is broken")
 }
 
-/// The run is suspended in good order, says why, and goes on with the same agent.
+/// The run is suspended cleanly, says why, and continues with the same agent.
 fn assert_goes_on_after_a_break(agent: &LoopAgent) {
     let result = block_on(agent.run());
     let error = result.error.clone().unwrap();
@@ -537,7 +537,7 @@ fn a_check_that_never_ends_is_given_up_after_its_time() {
     let result = block_on(agent.run());
     assert_eq!(result.reason, EndReason::MaxIterations, "{result:?}");
     assert!(prompts.lock().unwrap()[1].contains("no end after"), "{}", prompts.lock().unwrap()[1]);
-    assert_eq!(gone.load(Ordering::SeqCst), 2, "what nobody waits for is dropped");
+    assert_eq!(gone.load(Ordering::SeqCst), 2, "an unawaited run is dropped");
 }
 
 /// The end of an earlier call, however late it is noticed, takes nothing from the next one.
@@ -613,7 +613,7 @@ fn a_run_is_paused_resumed_and_stopped_by_its_handle() {
     assert_eq!(handle.status().unwrap().state, AgentState::Stopped);
 }
 
-/// Events are read from the journal: nobody waits for a reader, and a reader misses nothing.
+/// Events come from the journal: the run doesn't wait for readers, and readers miss nothing.
 #[test]
 fn a_reader_that_is_slow_or_gone_holds_nothing_up_and_misses_nothing() {
     let temp = tempfile::tempdir().unwrap();
@@ -652,7 +652,7 @@ fn a_reader_that_is_slow_or_gone_holds_nothing_up_and_misses_nothing() {
     }));
     let last = agent.handle().record().unwrap().state().unwrap().seq.0;
     assert_eq!(seen, (1..=last).collect::<Vec<_>>(), "every event, once, in order");
-    // From where somebody stopped reading, without what was read.
+    // Continues where the reader stopped, without repeating events.
     let mut rest = agent.events_after(ralph_loop_protocol::id::Seq(last - 2));
     let tail = block_on(std::future::poll_fn(|cx| {
         Poll::Ready(std::iter::from_fn(|| poll(&mut rest, cx)).collect::<Vec<_>>())
@@ -765,7 +765,7 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
     assert_eq!(Limits::default().max_cost(f64::INFINITY).max_cost, Usd::MAX, "no limit, and not none at all");
     for (said, begins) in told {
         assert!(said.starts_with(begins), "{said}");
-        assert_eq!(said.lines().count(), 3, "what, why, what mends it: {said}");
+        assert_eq!(said.lines().count(), 3, "what failed, the cause, the next step: {said}");
     }
     assert!(!temp.path().join("records").exists());
 }
@@ -776,7 +776,7 @@ fn what_an_agent_keeps_alive_is_in_the_status_while_it_works() {
     let (agent, sessions) = patient(temp.path(), u32::MAX);
     let handle = agent.handle();
     poll_until(agent.run(), || {
-        // No session ends by itself: a person rotates the first one, and what it leaves alive is written down.
+        // No session ends on its own: the user rotates the first one, and the processes it leaves alive are recorded.
         if sessions.load(Ordering::SeqCst) == 1 {
             handle.send(ralph_loop_protocol::control::Control::Rotate).unwrap();
         }

@@ -181,7 +181,7 @@ fn a_secret_in_any_part_is_gone_and_the_parts_still_end_where_they_did() {
     let redactor = ralph_loop_domain::redact::Redactor::new([("PASSWORD", secret)]);
     let machine = Machine::new(three_sessions);
     let state = changed(&RunState::new(machine.spec()), |facts| {
-        facts.spec.task.text = format!("log in with {secret} and go on");
+        facts.spec.task.text = format!("log in with {secret} and continue");
     });
     let files = PromptFiles { guardrails: format!("never print {secret}"), ..PromptFiles::default() };
     let prompt = prompt::assemble(&state, &files, AgentKind::Cli, None, "").redacted(&redactor);

@@ -1,4 +1,4 @@
-//! A driver in somebody else's hands: stepped, moved between threads, dropped, watched by several.
+//! A driver used by a caller: stepped, moved between threads, dropped, observed by several.
 
 use crate::support::{Machine, three_sessions};
 use ralph_loop_core::{Driver, DriverParts, LiveStatus, Observer, Progress};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 type Heard = Arc<Mutex<Vec<String>>>;
 
-/// Writes down which events it was told of.
+/// Records the events it receives.
 struct Scribe(&'static str, Heard);
 
 impl Observer for Scribe {
@@ -49,7 +49,7 @@ fn stepping_by_hand_is_what_a_run_does() {
     let machine = Machine::new(three_sessions);
     let mut driver = Driver::create(machine.spec(), machine.parts()).unwrap();
     let mut steps = 0;
-    // Each step on a thread of its own.
+    // Each step on a separate thread.
     let (driver, last) = loop {
         let (back, progress) = std::thread::spawn(move || {
             let progress = driver.step();

@@ -10,7 +10,7 @@ use ralph_loop_protocol::control::Control;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How long nobody should have to wait here: the run is over when it is asked.
+/// An upper bound: the run is over before the question.
 const LONG: Duration = Duration::from_secs(600);
 
 #[test]
@@ -20,7 +20,7 @@ fn a_letter_is_received_refused_or_not_yet_taken_by_its_own_id() {
     let machine = Machine::new(move |request, sandbox| {
         let workspace = request.prompt_file.ancestors().nth(6).unwrap();
         let handle = RunHandle::new(RalphDir::of(workspace).run(request.run), "ana");
-        let stranger = Control::Skip { agent: Some("nobody".into()) };
+        let stranger = Control::Skip { agent: Some("missing".into()) };
         let note = Control::Note { text: "careful".into() };
         ids.lock().unwrap().extend([stranger, note].map(|control| handle.send(control).unwrap()));
         write(sandbox, "result.txt", "done");
@@ -30,7 +30,7 @@ fn a_letter_is_received_refused_or_not_yet_taken_by_its_own_id() {
     let handle = RunHandle::new(machine.dir().run(&"r1".into()), "ana");
     let fate = |id: &str| handle.wait_for_outcome(id, LONG).unwrap();
     let sent = sent.lock().unwrap();
-    assert_eq!(fate(&sent[0]), ControlOutcome::Refused("there is no agent `nobody` in this run".into()));
+    assert_eq!(fate(&sent[0]), ControlOutcome::Refused("there is no agent `missing` in this run".into()));
     assert_eq!(fate(&sent[1]), ControlOutcome::Received);
     let late = handle.nudge("too late").unwrap();
     assert_eq!(fate(&late), ControlOutcome::NotYet, "a letter like one that was taken is not that one");

@@ -17,7 +17,7 @@ fn clean_checkout_has_history_and_tags_but_no_hooks_or_settings() {
     let commit = checkpoint(&mut workspace, 1).commit.unwrap();
     let into = fixture.dir.path().join("clean");
     workspace.checkout_clean(&commit, &into).unwrap();
-    assert!(!into.join(".git/objects/info/alternates").exists(), "it stands alone");
+    assert!(!into.join(".git/objects/info/alternates").exists(), "it borrows no objects");
     assert!(!into.join(".git/hooks").exists());
     assert_eq!(git(&into, &["status", "--porcelain"]), "");
     assert!(git(&into, &["describe"]).starts_with("v1-1-g"));

@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(
             std::fs::read(folder.path().join("there")).unwrap(),
             b"new",
-            "as with any file that is there"
+            "as with any existing file"
         );
     }
 

@@ -173,7 +173,7 @@ fn newer_events_are_refused_with_line_and_reason() {
     let spec = spec(&path);
     refused(snapshot::replay(&places.dir, spec.clone()).unwrap_err());
     refused(Journal::open(places, redactor(), &mut |_| {}).map(drop).unwrap_err());
-    // A reader that only shows events shows what is there.
+    // A reader that only shows events shows the intact ones.
     let mut follower = Follower::new(&path, Seq(0));
     assert_eq!(follower.poll().unwrap().len(), 3);
 
@@ -346,7 +346,7 @@ fn lock_names_its_driver_and_old_locks_are_read() {
     let mut held = RunLock::take(&path, &me, Duration::ZERO).unwrap();
     let bare =
         r#"{"pid":PID,"run_id":"r1","since":"1970-01-01T00:00:00Z"}"#.replace("PID", &me.pid.to_string());
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), bare, "nothing is told before a driver has started");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), bare, "nothing is written before a driver has started");
     let lease =
         DriverLease { machine: Some("m1".into()), epoch: Some(Epoch(3)), version: Some("0.1.0".into()) };
     held.record_driver(&lease).unwrap();

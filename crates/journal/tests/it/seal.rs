@@ -190,7 +190,7 @@ fn required_seal_is_never_skipped() {
     drop(journal);
     assert!(f.open().is_ok());
     *f.seal.away.lock().unwrap() = true;
-    assert!(f.open().is_err(), "whoever cannot ask who holds the run does not drive it");
+    assert!(f.open().is_err(), "a process that can't check who holds the run doesn't drive it");
     f.seal.required = false;
     assert!(f.open().is_ok(), "any other is done without");
 }

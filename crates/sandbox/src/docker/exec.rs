@@ -349,7 +349,7 @@ impl Drop for Running {
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "a tick between two questions to the engine; the sink is asked in between"
+    reason = "waits between two requests to the engine; the sink can stop it in between"
 )]
 fn pause() {
     std::thread::sleep(Duration::from_millis(20));

@@ -1,6 +1,6 @@
 //! macOS: a port without isolation. Orphans can't be adopted and processes can't die with a parent, so a command's
 //! leftovers are searched for, by session and by a mark in their environment.
-#![allow(clippy::disallowed_methods, reason = "the path of this program is asked for once")]
+#![allow(clippy::disallowed_methods, reason = "reads the path of this program once")]
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl, open};

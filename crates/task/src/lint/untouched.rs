@@ -247,6 +247,6 @@ mod tests {
         let text = "# Plan\n\n<!--\nWhat is to be built.\n-->\n\nTier: S\n\n## 1. Summary\n\n<!-- S M L: required. -->\n\n| a | b |\n|---|---|\n";
         assert_eq!(untouched_plan(text), Some(9));
         assert_eq!(untouched_plan(&text.replace("| a | b |", "It adds a thing.")), None);
-        assert_eq!(untouched_plan("# Plan\n"), None, "a file without sections is somebody's own");
+        assert_eq!(untouched_plan("# Plan\n"), None, "a file without sections is the user's own");
     }
 }

@@ -242,7 +242,7 @@ mod tests {
         };
         assert_eq!(names(&[]).unwrap(), ["mine"]);
         assert_eq!(names(&["codex", "mine"]).unwrap(), ["codex", "mine"]);
-        assert_eq!(names(&["idle"]).unwrap(), ["idle"], "who is named is asked, whoever takes part");
+        assert_eq!(names(&["idle"]).unwrap(), ["idle"], "a named agent is probed even if it isn't configured");
         let free = chosen(&[], Configured { all: all(), priority: None }).unwrap();
         assert_eq!(free.len(), 2);
         let error = names(&["emacs"]).unwrap_err();

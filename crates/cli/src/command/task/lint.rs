@@ -133,11 +133,11 @@ fn fix(source: &TaskSource, found: &[Diagnostic]) -> Result<Vec<String>, Command
         } else {
             source.files.beside(ralph_loop_task::dialect::names::base_name(name)).map_or("", |(_, text)| text)
         };
-        let mended = apply_fixes(text, &of_file);
-        if mended == text {
+        let fixed = apply_fixes(text, &of_file);
+        if fixed == text {
             continue;
         }
-        repo_file::replace(&source.path_of(name), mended.as_bytes())?;
+        repo_file::replace(&source.path_of(name), fixed.as_bytes())?;
         done.extend(of_file.iter().map(|d| format!("{}:{}: {} ({})", d.file, d.line, d.message, d.fix)));
     }
     Ok(done)

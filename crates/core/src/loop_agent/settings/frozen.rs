@@ -194,7 +194,7 @@ pub(in crate::loop_agent) fn check_records(records: &Path, sandbox: &dyn Sandbox
     match sandbox.host_root() {
         Some(root) if settled(records).starts_with(settled(root)) => Err(BuildError::new(
             format!("the records are in `{}`, where the agent works", root.display()),
-            "an agent could rewrite the record of its own run",
+            "an agent could rewrite its run's record",
             "pass a folder outside it, for example one in the user's state folder",
         )),
         _ => Ok(()),

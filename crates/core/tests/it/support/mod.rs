@@ -1,4 +1,4 @@
-//! A whole run in memory: no process, no git, a clock that moves when somebody waits.
+//! A whole run in memory: no process, no git, a clock that moves when the code waits.
 
 use jiff::{SignedDuration, Timestamp};
 use ralph_loop_core::{CancelFlag, Driver, DriverParts, LiveStatus, Observer};
