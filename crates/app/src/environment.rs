@@ -400,7 +400,7 @@ fn ask_of(known: &Variable, value: &str, origin: DotenvOrigin) -> Ask {
     }
     if !known.address {
         let file = match origin {
-            DotenvOrigin::Run => "that came into `.env` during a run",
+            DotenvOrigin::Run => "that was added to `.env` during a run",
             DotenvOrigin::User | DotenvOrigin::Tracked => "of a `.env` that git tracks",
         };
         let text = format!("the key {name} {file} to be used: whose account it is, only you know");

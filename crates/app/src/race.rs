@@ -327,7 +327,7 @@ fn settle_base(base: &mut RunRequest) -> Result<(), AppError> {
     base.unfinished = Unfinished::StartAnew;
     base.run_id = None;
     if matches!(base.publish, Some(Publish::Push | Publish::Pr)) {
-        return Err(AppError::usage("a race hands nothing over, but `--publish` asks for it").hint(
+        return Err(AppError::usage("a race can't publish its result, but `--publish` requests it").hint(
             "leave it out: the winner's branch stays here, and `ralph apply` or `git push` takes it on",
         ));
     }

@@ -147,7 +147,7 @@ fn bring_back(env: &Environment, entry: &Registration) -> Result<(), AppError> {
             ralph_loop_git::checkout::remake_worktree(&repo, run_id, workspace, branch)?;
             Ok(())
         }
-        _ if !workspace.is_dir() => gone("folder", workspace, "bring it back, or start a new run"),
+        _ if !workspace.is_dir() => gone("folder", workspace, "restore it, or start a new run"),
         (WorkspaceKind::Worktree | WorkspaceKind::Clone { .. }, Some(branch)) => {
             let git = ralph_loop_git::Git::in_folder(env.vars(), workspace);
             // If the folder isn't a repo any more, the next step reports it.
@@ -209,7 +209,7 @@ fn end_unplaced(env: &Environment, entry: &Registration) -> Result<Option<Resume
         return Ok(None);
     }
     RunWriter::open(&wiring::writer_options(env, &home, &spec)?)?
-        .end(EndReason::Cancelled, "Cancelled before it had a place to work in.")?;
+        .end(EndReason::Cancelled, "Cancelled before its workspace existed.")?;
     placement::undo(env, &home, &spec);
     let _ = shown::copy(&RalphDir::of(&spec.origin), &spec.run_id, &entry.run_dir());
     Ok(Some(ResumeOutcome::Ended { run: spec.run_id }))

@@ -267,7 +267,7 @@ fn refuse_linked(top: &Path) -> Result<(), AppError> {
             dir.path().display()
         ))
         .hint(
-            "ralph keeps its files there and follows no link: put a real folder in its place, or remove it",
+            "ralph keeps its files there and doesn't follow links: replace it with a real folder, or remove it",
         )),
         _ => Ok(()),
     }

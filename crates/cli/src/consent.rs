@@ -31,7 +31,7 @@ fn ask(asked: &Asked, app: &App, out: &Out) -> Result<(), CommandError> {
     if confirm("Allow this, from now on?", out) {
         return asked.allow();
     }
-    Err(CommandError::needs_person("nothing was started: this repository asks for what you have not allowed")
+    Err(CommandError::needs_person("not started: this repository requests permissions that you haven't allowed")
         .hint("take it out of its files, or say it yourself in your own configuration or by flag; `ralph trust` asks again"))
 }
 

@@ -60,7 +60,7 @@ const DEMOS: &[(&str, &str, Course, Mode)] = &[
     ("text-tools", "Three small text functions", Course::Slow, Mode::Autonomous),
     ("guided", "The same with hints and debug commands", Course::Slow, Mode::Debug),
     ("soon-over", "Text functions, proven at once", Course::Fast, Mode::Autonomous),
-    ("stuck", "An agent that goes round in circles", Course::Stuck, Mode::Guided),
+    ("stuck", "An agent that repeats itself", Course::Stuck, Mode::Guided),
     ("limited", "An agent that meets its rate limit", Course::Limited, Mode::Autonomous),
 ];
 

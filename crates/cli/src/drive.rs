@@ -38,11 +38,11 @@ pub fn start_plan(plan: Plan, app: &App, out: &Out) -> Result<u8, CommandError> 
 pub fn start_asking(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandError> {
     match start(request, app, out) {
         Err(error) if error.kind == ErrorKind::NothingChecks && may_ask(out) => {
-            out.say("No test command was found here, and nothing is done before something shows it.");
+            out.say("No test command found. `ralph` needs a command that shows when the task is done.");
             let proposed = project::proposed_tests(&find::top(&request.folder)).into_iter().next();
             let question = match &proposed {
-                Some(command) => format!("Which command shows that it is done? (Enter: {command}) "),
-                None => "Which command shows that it is done? ".to_owned(),
+                Some(command) => format!("Which command shows that it's done? (Enter: {command}) "),
+                None => "Which command shows that it's done? ".to_owned(),
             };
             let Ok(said) = answer(&question, out) else { return Err(error) };
             let Some(command) = said.or(proposed) else { return Err(error) };

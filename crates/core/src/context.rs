@@ -358,7 +358,7 @@ impl Context {
         }
         self.own_time.1 = Duration::ZERO;
         let cut_ms = u64::try_from(own.as_millis()).unwrap_or(u64::MAX).max(1);
-        let message = format!("the time is used up: {} of it went into the run's own files", duration(own));
+        let message = format!("the time is used up: the run's own files took {} of it", duration(own));
         self.record(EventBody::BudgetWarning { budget: BudgetKind::Time, message, cut_ms }).map(|_| true)
     }
 

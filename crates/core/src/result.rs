@@ -122,7 +122,7 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
                 Some(agent) if state.agents.dropped.len() == 1 => {
                     format!("`ralph probe {agent}` shows whether it works; then start again with `ralph run`")
                 }
-                _ => "`ralph probe` shows what is wrong with each agent".to_owned(),
+                _ => "`ralph probe` shows what's wrong with each agent".to_owned(),
             };
             (ErrorCode::AuthFailed, hint, false)
         }

@@ -354,7 +354,7 @@ pub fn consequences(state: &RunState, now: Timestamp) -> Vec<EventBody> {
         }
     }
     let reason = match &session.end {
-        SessionEnd::Stopped { cause: StopCause::Skipped } => "skipped by a person".to_owned(),
+        SessionEnd::Stopped { cause: StopCause::Skipped } => "skipped on request".to_owned(),
         end => end.word().to_owned(),
     };
     events.push(EventBody::IterationVoided { iteration: current.iteration, reason });

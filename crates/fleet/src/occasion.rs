@@ -45,7 +45,7 @@ pub async fn act(
     // asks for has an occasion of its own in the signed body.
     let key = format!("delivery:{}", one_line(delivery.id, 100));
     if !is_first(&mut whole, &key).await? {
-        return Ok(Done::Nothing("this delivery came before"));
+        return Ok(Done::Nothing("this delivery was already handled"));
     }
     let done = match delivery::read(triggers, delivery.event, &body) {
         Asked::Nothing(why) => Done::Nothing(why),

@@ -312,7 +312,7 @@ async fn hear(fleet: Fleet, news: Arc<Notify>) {
     }
     loop {
         let Err(error) = listen(&fleet, &news).await;
-        tracing::info!(%error, "the database tells nothing for the moment");
+        tracing::info!(%error, "the database connection was lost");
         tokio::time::sleep(REPORT).await;
     }
 }

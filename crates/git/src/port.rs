@@ -32,7 +32,7 @@ impl GitWorkspace {
         let sparse = !self.options.sparse.is_empty();
         let facts = clean::CheckoutFacts { sparse, attributes: attributes.as_deref(), safe_objects };
         clean::verify(&self.repo.vars, commit.as_str(), folder, facts)
-            .map_err(|e| e.during("look at the clean checkout"))
+            .map_err(|e| e.during("read the clean checkout"))
     }
 
     /// `users` is the repo that knows the runs.
@@ -44,7 +44,7 @@ impl GitWorkspace {
         at: Timestamp,
     ) -> Result<Option<Leftovers>, WorkspaceError> {
         let tree = leftovers::start_without(users, &self.repo, &self.run, baseline, runs);
-        match tree.map_err(|e| e.during("look at what earlier runs left"))? {
+        match tree.map_err(|e| e.during("read what earlier runs left"))? {
             Some((tree, files)) => {
                 let start = self.loose_commit(&tree, &baseline.start, at)?;
                 Ok(start.map(|start| Leftovers { start, files }))
@@ -98,7 +98,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn moved_refs(&mut self) -> Result<Vec<RefMove>, WorkspaceError> {
-        self.foreign_moves().map_err(|e| e.during("look at the refs"))
+        self.foreign_moves().map_err(|e| e.during("read the refs"))
     }
 
     fn accept_refs(&mut self) -> Result<(), WorkspaceError> {
@@ -106,7 +106,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn protected_changes(&mut self) -> Result<Vec<ProtectedChange>, WorkspaceError> {
-        self.changed_protected().map_err(|e| e.during("look at the protected files"))
+        self.changed_protected().map_err(|e| e.during("read the protected files"))
     }
 
     fn accept_protected(&mut self, path: &str) -> Result<(), WorkspaceError> {
@@ -176,7 +176,7 @@ impl Workspace for GitWorkspace {
 
     fn branch_tip(&self, branch: &str) -> Result<Option<CommitId>, WorkspaceError> {
         let tip = self.refs.read(&format!("refs/heads/{branch}"));
-        Ok(tip.map_err(|e| e.during(&format!("look at the branch `{branch}`")))?.map(CommitId::new))
+        Ok(tip.map_err(|e| e.during(&format!("read the branch `{branch}`")))?.map(CommitId::new))
     }
 
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {

@@ -51,7 +51,7 @@ pub(crate) fn exec<M: Machine>(
         return Err(cannot(format!("`{name}` isn't a valid variable name")));
     }
     if request.argv.iter().chain(request.env.iter().map(|(_, value)| value)).any(|word| word.contains('\0')) {
-        return Err(cannot("a word holds a NUL byte".into()));
+        return Err(cannot("an argument contains a NUL byte".into()));
     }
     let started = Instant::now();
     let sink: &mut dyn ExecSink = &mut Heard { sink, said: None };

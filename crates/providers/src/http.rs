@@ -252,7 +252,7 @@ impl VendorClient {
             413 | 507 => "it is too large for the sandbox",
             429 => "too many calls or sandboxes at once: wait, or ask the vendor for more",
             500.. => "the vendor has trouble; try again later",
-            _ => "check what was asked for against the vendor's limits",
+            _ => "compare the request with the vendor's limits",
         };
         let said = self.clean(&said(&answer.body));
         let after = retry_after(&answer.headers);

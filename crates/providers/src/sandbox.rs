@@ -57,7 +57,7 @@ impl<M: Machine> CloudSandbox<M> {
     fn stat(&self, verb: &'static str, path: &Path) -> Result<(String, PathKind), SandboxError> {
         let whole = paths::inside(&self.root, path)?;
         let script = script::stat(&self.root.to_string_lossy(), &whole);
-        let out = self.machine.done(&self.http, "look at a file", &script)?;
+        let out = self.machine.done(&self.http, "read a file", &script)?;
         let words: Vec<&str> = out.split_whitespace().collect();
         let found = match words.as_slice() {
             ["outside"] => return Err(SandboxError::OutsideWorkspace(path.to_owned())),

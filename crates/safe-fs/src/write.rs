@@ -249,7 +249,7 @@ fn remove_special(folder: &OwnedFd, name: &Path) -> io::Result<()> {
     match kind_of(FileType::from_raw_mode(stat.st_mode)) {
         Kind::Link | Kind::Special => Ok(rustix::fs::unlinkat(folder, name, AtFlags::empty())?),
         Kind::File => Ok(()),
-        Kind::Folder => Err(invalid("a folder is in its place")),
+        Kind::Folder => Err(invalid("a folder has that name")),
     }
 }
 

@@ -120,7 +120,7 @@ pub fn refuse_guessing(server: &Server, from: IpAddr) -> Result<(), Problem> {
         None => Ok(()),
         Some(wait) => {
             let seconds = wait.as_secs().max(1);
-            Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens came from here")
+            Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens from this address")
                 .hint(format!("try again in {seconds} seconds"))
                 .with("retry_after", seconds))
         }

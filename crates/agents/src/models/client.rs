@@ -381,7 +381,7 @@ impl ModelCall<'_> {
                 "wait, or name another profile as `fallback` in models.yaml".to_owned()
             }
             ModelErrorKind::Overloaded => {
-                "it usually passes; a `fallback` profile takes over meanwhile".to_owned()
+                "this is usually temporary; until then a `fallback` profile takes over".to_owned()
             }
             ModelErrorKind::Auth => format!("check {key}: the server does not accept it for this model"),
             ModelErrorKind::Billing => format!("add credit with {provider}, or choose another profile"),

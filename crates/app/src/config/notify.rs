@@ -21,7 +21,7 @@ pub fn parse(text: &str) -> Result<NotifyRequest, String> {
             ..NotifyConfig::of(NotifyKind::Command)
         })),
         _ => Err(
-            "one of slack, desktop, command:LINE, none; other ways stand under `notify` in your own config"
+            "expected slack, desktop, command:LINE or none; configure other channels with `notify` in your own config"
                 .into(),
         ),
     }
@@ -64,7 +64,7 @@ mod tests {
         assert!(parse("slack").is_ok() && parse("desktop").is_ok());
         for bad in ["command:", "pigeon"] {
             assert!(
-                parse(bad).unwrap_err().starts_with("one of slack, desktop, command:LINE, none"),
+                parse(bad).unwrap_err().starts_with("expected slack, desktop, command:LINE or none"),
                 "{bad}"
             );
         }

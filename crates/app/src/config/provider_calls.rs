@@ -55,7 +55,7 @@ pub fn list_all(providers: &[Arc<dyn SandboxProvider>], limit: Duration) -> Foun
                 continue;
             }
             Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no whole answer within {} seconds", limit.as_secs()),
+            Err(_) => format!("no complete answer within {} seconds", limit.as_secs()),
         };
         found.problems.push(Unanswered { provider: provider.name(), problem });
     }

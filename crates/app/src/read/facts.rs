@@ -41,7 +41,7 @@ impl RunReading {
             let message =
                 format!("the folder of run {} is gone: `{}`", entry.run_id, entry.run_dir().path().display());
             return Err(
-                AppError::usage(message).hint("bring the folder back, or start a new run with `ralph run`")
+                AppError::usage(message).hint("restore the folder, or start a new run with `ralph run`")
             );
         }
         let mut state = find::handle(env, &entry).state()?;

@@ -105,7 +105,7 @@ pub(crate) fn adopt(
     let home = env.state_home()?;
     forget(env, run)?;
     let Some(state) = sealed_state(env, run)? else {
-        return Err(AppError::usage(format!("run {run} has not begun: there is nothing to bring here")));
+        return Err(AppError::usage(format!("run {run} hasn't started: there is nothing to fetch")));
     };
     if state.spec.run_id != *run {
         return Err(AppError::environment(format!(

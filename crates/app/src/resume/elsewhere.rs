@@ -40,7 +40,7 @@ pub fn fetch_run(
     report: &dyn Reporter,
 ) -> Result<(), AppError> {
     let run = RunId::parse(run).map_err(|_| {
-        AppError::usage(format!("`{run}` is not a whole run id"))
+        AppError::usage(format!("`{run}` is not a complete run id"))
             .hint("the pull request names it, and so does the state ref `refs/ralph/RUN/state`")
     })?;
     let home = env.state_home()?;
@@ -104,7 +104,7 @@ fn one_at_a_time(clone: &Path) -> Result<std::fs::File, AppError> {
     };
     lock().map_err(|e: std::io::Error| {
         AppError::environment(format!("cannot lock `{}`: {e}", folder.display()))
-            .hint("another `ralph resume --from` may be at work there")
+            .hint("another `ralph resume --from` may be running there")
     })
 }
 
@@ -264,7 +264,7 @@ fn settle_push(repo: &Repo, spec: &mut RunSpec, remote: &GitRemote) -> Result<()
             handover.branch.as_deref().or(spec.branch.as_deref()).unwrap_or_default()
         ))
         .cause("fetched state can't choose that; each run has its own branch")
-        .hint("look at the state with `git fetch`, then start a run of your own"));
+        .hint("inspect the state with `git fetch`, then start your own run"));
     }
     Ok(())
 }

@@ -152,7 +152,7 @@ fn state_at(record: &RunDir, run: &RunId, at: Option<u32>) -> Result<(RunState, 
         at => events.iter().find(|event| ended(event) == Some(at)),
     };
     let Some(seq) = seq.map(|event| event.seq) else {
-        let what = format!("run {run} has no iteration {at} that is over");
+        let what = format!("run {run} has no finished iteration {at}");
         let hint = match last {
             0 => "its first iteration hasn't ended; run `ralph status` to watch it".to_owned(),
             last => format!(

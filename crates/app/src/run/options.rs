@@ -249,7 +249,7 @@ fn missing_verifiers(
                 "the command `{program}` of verifier `{}` doesn't exist or isn't executable",
                 verifier.name
             ))
-            .hint(format!("{make}install it, or correct `command_argv` in `.ralph/config.json`; `--verify CMD` checks by another command")),
+            .hint(format!("{make}install it, correct `command_argv` in `.ralph/config.json`, or pass another command with `--verify CMD`")),
         );
     }
 }

@@ -318,13 +318,13 @@ pub(super) fn check_free(
         ))
         .cause("`--branch` makes a new branch for the commits of a run")
         .hint(format!(
-            "choose another name, e.g. `--branch {free}`; without `--branch` nothing is committed, and `ralph apply --squash` does it when you have looked"
+            "choose another name, e.g. `--branch {free}`; or leave out `--branch`, review the result and commit it with `ralph apply --squash`"
         )));
     }
     match free == *branch {
         true => Ok(()),
         false => {
-            let what = format!("the branch `{branch}` exists already, or another branch is in its way");
+            let what = format!("the branch `{branch}` already exists, or conflicts with another branch");
             Err(AppError::usage(what).hint(format!("choose another name, e.g. `--branch {free}`")))
         }
     }

@@ -177,7 +177,7 @@ pub(super) fn find(folder: &Path) -> Result<PathBuf, AppError> {
         [] => Ok(PathBuf::from(Dialect::PromptMd.main_file())),
         [one] => Ok(PathBuf::from(one)),
         many => Err(AppError::usage(format!("there is more than one task here: {}", many.join(", ")))
-            .hint(format!("say which one is meant, for example `ralph run {}`", many[0]))),
+            .hint(format!("name one of them, for example `ralph run {}`", many[0]))),
     }
 }
 

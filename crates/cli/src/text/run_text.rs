@@ -109,7 +109,7 @@ fn criteria(facts: &RunReading, out: &Out) {
     if state.unclaimed_iterations() > 0 && state.result.proof.is_none() {
         let promise = &state.spec.settings.completion_promise;
         let words =
-            format!("the checks pass; no session said `<promise>{promise}</promise>` yet, alone on a line");
+            format!("the checks pass; no session has printed `<promise>{promise}</promise>` on its own line yet");
         table.row([Cell::toned(Tone::Attention, out.sign(Sign::Open)), "done".into(), words.into()]);
         below.push(Vec::new());
     }

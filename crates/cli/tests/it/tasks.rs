@@ -264,7 +264,7 @@ fn init_overwrites_nothing_and_names_everything_that_is_in_the_way() {
     let repo = TestRepo::new(&env, "repo", &[("ralph/prd.md", "mine\n"), ("ralph/prompt.md", "mine too\n")]);
     let refused = repo.ralph(&["init", "--plan"]).exits(2);
     assert!(
-        refused.stderr.contains("`ralph/prd.md`, `ralph/prompt.md` are there already"),
+        refused.stderr.contains("`ralph/prd.md`, `ralph/prompt.md` already exist"),
         "{}",
         refused.stderr
     );

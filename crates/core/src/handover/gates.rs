@@ -213,7 +213,7 @@ fn withdrawal(taken: &DismissedApproval) -> String {
         None => format!("{} took the approval back", taken.author),
     };
     match taken.message.trim() {
-        "" => format!("{who}, without a word: look for what is not good enough yet.\n"),
+        "" => format!("{who} without a comment: look for what isn't good enough yet.\n"),
         why => tail(&format!("{who}: {why}\n"), FEEDBACK_MAX).to_owned(),
     }
 }

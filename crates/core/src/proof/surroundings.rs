@@ -175,7 +175,7 @@ pub(crate) fn differences(before: &Fingerprints, now: &Fingerprints) -> Vec<Stri
             (_, true) => {
                 format!("`{name}`, which checks may use, was removed from this machine during the run")
             }
-            (true, false) => format!("`{name}`, which checks may use, came during the run: {}", path(new)),
+            (true, false) => format!("`{name}`, which checks may use, appeared during the run: {}", path(new)),
             (false, false) => {
                 format!("`{name}`, which checks may use, is not the one from the start: {}", path(new))
             }
@@ -189,7 +189,7 @@ pub(crate) fn differences(before: &Fingerprints, now: &Fingerprints) -> Vec<Stri
     });
     found.extend(
         came.filter(|(name, _)| !before.contains_key(*name)).map(|(name, _)| {
-            format!("`{name}`, which Python runs before anything else, came during the run")
+            format!("`{name}`, which Python runs before anything else, appeared during the run")
         }),
     );
     found

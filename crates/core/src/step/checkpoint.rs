@@ -145,7 +145,7 @@ impl Driver {
             self.ctx.error_entry(
                 &format!("iteration {iteration}: edits in a submodule are not part of the result"),
                 &format!(
-                    "a submodule is another repository; what is to count must stand outside of it: {}",
+                    "a submodule is another repository, so its changes don't count: {}",
                     edited.join(", ")
                 ),
             );

@@ -30,7 +30,7 @@ impl Driver {
         let verdict = judge(&self.ctx.state);
         if current.outdated && current.session.as_ref().is_some_and(|session| session.promised) {
             self.ctx.notice(
-                "the task was edited during this session: what it promised does not count, the next one works on the new text"
+                "the task was edited during this session: its promise doesn't count, and the next session works on the new text"
                     .to_owned(),
             )?;
         }

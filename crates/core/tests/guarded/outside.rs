@@ -64,7 +64,7 @@ fn refused() {
     let why = |builder: LoopAgentBuilder| builder.build().expect_err("it does not fit").what;
     for inside in ["link/repo/records", "real/repo/not/there/yet"] {
         let said = why(fresh().records(temp.path().join(inside)));
-        assert!(said.starts_with("the records lie in"), "{said}");
+        assert!(said.starts_with("the records are in"), "{said}");
     }
     let fine = || fresh().records(temp.path().join("records"));
     assert_eq!(why(fine().run_id(RunId::new("r2"))), "the workspace records run r1, and this is run r2");

@@ -30,7 +30,7 @@ pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
             (format!("The run needs you: {detail} {so_far}"), Some(next))
         }
         Occasion::Gutter => (
-            format!("The run is stuck: {detail} It tries another way. {so_far}"),
+            format!("The run is stuck: {detail} `ralph` tries another approach. {so_far}"),
             Some(format!("ralph nudge 'a hint' --run {run}")),
         ),
         Occasion::LimitWait => {

@@ -74,7 +74,7 @@ fn bad_key(reason: impl ToString) -> ForgeError {
     auth(
         "cannot use the private key of the GitHub App",
         reason,
-        "GITHUB_APP_PRIVATE_KEY_PEM holds the whole file that GitHub gave you, `-----BEGIN` line and all",
+        "set GITHUB_APP_PRIVATE_KEY_PEM to the complete file from GitHub, including the `-----BEGIN` line",
     )
 }
 

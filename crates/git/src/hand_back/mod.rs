@@ -240,7 +240,7 @@ impl HandBack {
     /// Called before git reads the copy: nothing in its folder may make git run programs.
     fn seal(&self) -> Result<(), WorkspaceError> {
         crate::agent_copy::git_dir::seal(&self.agent.repo.top, &self.user.repo, &self.user.folder)
-            .map_err(|e| e.during("look at the agent's files"))
+            .map_err(|e| e.during("read the agent's files"))
     }
 }
 
@@ -403,7 +403,7 @@ impl Workspace for HandBack {
 impl UserTree for HandBack {
     fn take_in(&mut self) -> Result<Vec<String>, WorkspaceError> {
         self.seal()?;
-        self.take_in_now().map_err(|e: Error| e.during("bring your own changes to the agent"))
+        self.take_in_now().map_err(|e: Error| e.during("copy your own changes to the agent"))
     }
 
     fn hand_back(

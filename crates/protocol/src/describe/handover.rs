@@ -40,10 +40,10 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
                     format!("pull request holds the proof (still a draft): {}", news.url)
                 }
                 (PrOccasion::Asked, _) => {
-                    format!("pull request asks you to decide (a draft):  {}", news.url)
+                    format!("pull request asks you to decide (a draft): {}", news.url)
                 }
                 (PrOccasion::Stopped, _) => {
-                    format!("pull request says how far it came (a draft): {}", news.url)
+                    format!("pull request reports how far the run came (a draft): {}", news.url)
                 }
             };
             (if news.why == PrOccasion::Proven { Tone::Good } else { Tone::Plain }, text)

@@ -19,7 +19,7 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
             let branch = baseline.branch.as_deref().unwrap_or("a detached HEAD");
             let dirty = match baseline.dirty_total {
                 0 => "clean".to_owned(),
-                n => format!("{} with changes of yours, left as they are", count(n, "file")),
+                n => format!("{} with your uncommitted changes, which stay untouched", count(n, "file")),
             };
             let checks = checks.as_ref().map(|checks| format!("; {}", at_the_start(checks)));
             let (head, checks) = (baseline.head.short(), checks.unwrap_or_default());
@@ -105,9 +105,9 @@ fn cause_words(cause: StopCause) -> &'static str {
     match cause {
         StopCause::Cancelled => "cancelled",
         StopCause::Suspended => "the run was suspended",
-        StopCause::Rotated => "a fresh one was asked for",
+        StopCause::Rotated => "a fresh session was requested",
         StopCause::Skipped => "its agent was skipped",
-        StopCause::Hopeless => "waiting for it was hopeless",
+        StopCause::Hopeless => "gave up waiting",
         StopCause::Budget => "a budget was used up",
     }
 }
@@ -120,7 +120,7 @@ impl SandboxGone {
             SandboxFate::Stopped => {
                 (Tone::Muted, format!("the sandbox {id} is stopped until the run continues"))
             }
-            SandboxFate::Kept => (Tone::Muted, format!("the sandbox {id} stays, as asked")),
+            SandboxFate::Kept => (Tone::Muted, format!("the sandbox {id} is kept, as requested")),
             SandboxFate::Lost => {
                 (Tone::Attention, format!("the sandbox {id} is lost; another one takes its place"))
             }

@@ -48,7 +48,7 @@ impl DockerSandbox {
 pub(super) fn destroy(engine: &Engine, id: &str) -> Result<(), SandboxError> {
     let name = match engine.inspect(id)? {
         Some(found) if found["Config"]["Labels"][LABEL_OURS].is_null() => {
-            return Err(SandboxError::Broken(format!("`{id}` was not made by ralph; it stays as it is")));
+            return Err(SandboxError::Broken(format!("`{id}` wasn't created by ralph; not changed")));
         }
         Some(found) => found["Name"].as_str().unwrap_or(id).trim_start_matches('/').to_owned(),
         None => id.to_owned(),

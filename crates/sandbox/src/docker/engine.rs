@@ -104,7 +104,7 @@ impl Engine {
         match reply.status {
             200 => Ok(serde_json::from_slice(&reply.body).ok()),
             404 | 400 => Ok(None),
-            _ => Err(refused("the container could not be looked at", &reply)),
+            _ => Err(refused("can't read the container's state", &reply)),
         }
     }
 
@@ -214,7 +214,7 @@ impl Engine {
 
     pub(super) fn exec_state(&self, id: &str) -> Result<ExecState, SandboxError> {
         let told = self.must(
-            "a command could not be looked at",
+            "can't read a command's state",
             "GET",
             &format!("/exec/{}/json", escape(id)),
             None,

@@ -110,7 +110,7 @@ impl DockerProvider {
             return Ok(());
         }
         Err(SandboxError::Broken(
-            "the way out of the container does not start; put `socat` into its image".to_owned(),
+            "the container's network proxy doesn't start; install `socat` in its image".to_owned(),
         ))
     }
 

@@ -63,7 +63,7 @@ impl GuardLink {
                 _ => {
                     link.kill();
                     return Err(broken(
-                        "the guard did not come up",
+                        "the guard didn't start",
                         format!("`{}` is not the program it should be", program.display()),
                     ));
                 }

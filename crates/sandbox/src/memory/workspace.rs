@@ -238,7 +238,7 @@ impl Workspace for MemoryWorkspace {
         let state = lock(&self.state);
         let wanted = state.history.files(commit.as_str())?;
         let found = state.folders.get(folder);
-        let found = found.ok_or_else(|| error("look at the clean checkout", "there is none"))?;
+        let found = found.ok_or_else(|| error("read the clean checkout", "there is none"))?;
         Ok(diff::changes(wanted, found)
             .into_iter()
             .map(|change| format!("`{}` differs", change.path))

@@ -100,7 +100,7 @@ impl Files<'_> {
             92 => Err(failed("it is a folder")),
             // A named pipe would block forever, a device may do anything.
             93 => Err(failed("it is not a plain file")),
-            94 => Err(failed("it did not arrive whole")),
+            94 => Err(failed("it arrived incomplete")),
             _ => Err(failed(&answer.complaint())),
         }
     }

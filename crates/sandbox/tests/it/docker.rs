@@ -181,7 +181,7 @@ fn only_our_own_containers_are_listed_and_removed() {
     let attached = provider.attach(&foreign).unwrap().is_some();
     let there = curl("GET", &format!("/containers/{foreign}/json"), "").contains("\"Id\"");
     curl("DELETE", &format!("/containers/{foreign}?force=true"), "");
-    assert!(refused.contains("not made by ralph"), "{refused}");
+    assert!(refused.contains("wasn't created by ralph"), "{refused}");
     assert!(!attached && there);
 }
 

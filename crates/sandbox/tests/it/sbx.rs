@@ -207,7 +207,7 @@ fn other_machines_are_left_alone() {
     assert_eq!(ids, [made.id()]);
     assert!(provider.attach("foreign").unwrap().is_none());
     let error = provider.destroy("foreign").unwrap_err().to_string();
-    assert!(error.contains("not made by ralph") && foreign.exists(), "{error}");
+    assert!(error.contains("wasn't created by ralph") && foreign.exists(), "{error}");
 }
 
 #[test]

@@ -247,7 +247,7 @@ impl CreateRun {
             (Some("in_place"), false) => Ok(PlaceRequest::InPlace),
             (Some("clone"), false) => Ok(clone(&place.folder.display().to_string())),
             _ => {
-                Err(Problem::bad("`place` is one of in_place, worktree, clone; an address is always cloned"))
+                Err(Problem::bad("`place` must be in_place, worktree or clone; URLs are always cloned"))
             }
         }
     }
@@ -338,7 +338,7 @@ pub(crate) async fn create(
             server.index.remember_key(key, wanted.as_str(), run.as_str(), now.as_millisecond()).await?;
         if let Some(known) = known {
             if known.request != wanted.as_str() {
-                return Err(Problem::refused("that `Idempotency-Key` came with another request before")
+                return Err(Problem::refused("this `Idempotency-Key` was already used for another request")
                     .hint("use a new key for a new run"));
             }
             run = RunId::new(known.run);

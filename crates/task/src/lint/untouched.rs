@@ -198,7 +198,7 @@ fn untouched_plan(text: &str) -> Option<usize> {
 /// How to fix it.
 pub fn fix(dialect: Dialect) -> &'static str {
     match dialect {
-        Dialect::Plan => "write the plan's own words and stories in its place",
+        Dialect::Plan => "replace it with the plan's own text and stories",
         _ => "replace it with the task, and set your own test command",
     }
 }

@@ -125,7 +125,7 @@ fn revoke(stores: &[TrustStore], out: &Out) -> Result<u8, CommandError> {
         out.value(&json!({ "repo": stores.first().map(TrustStore::repo), "revoked": had }));
     } else {
         out.say(match had {
-            0 => "nothing was allowed to this repo".to_owned(),
+            0 => "you have allowed this repo nothing".to_owned(),
             had => format!("revoked {}; `ralph` will ask again", count(had, "allowed thing")),
         });
     }
@@ -151,7 +151,7 @@ fn print(all: &[Asked], hashes: &[String], out: &Out) -> Result<u8, CommandError
         return Ok(code);
     }
     if shown.new.is_empty() && shown.known.is_empty() {
-        out.line("this repository asks for nothing that needs your word");
+        out.line("this repository requests no permissions");
         return Ok(code);
     }
     out.line("This repository asks for:");

@@ -129,7 +129,7 @@ fn worth(reading: &RunReading) -> (bool, Option<ProofLevel>) {
 fn hook_words(hooks: &UserHooks, commits: usize) -> String {
     let names = hooks.names.join(", ");
     let look = match hooks.changed.first() {
-        Some(path) => format!("look at `{path}` first, which the result changes; then "),
+        Some(path) => format!("review `{path}` first, which the result changes; then "),
         None => String::new(),
     };
     let last = if commits == 1 { "it" } else { "the last of them" };
@@ -183,15 +183,15 @@ fn words(run: &str, how: ApplyMode<'_>, done: &ApplyReport, files: usize) -> (St
     let changes = format!("{} of run {run}", count(files, "changed file"));
     match how {
         _ if done.branch_had_it => (
-            format!("the branch that is checked out holds the result of run {run} already"),
+            format!("the current branch already contains the result of run {run}"),
             "`git log` shows its commits".to_owned(),
         ),
         ApplyMode::Files if done.files_had_it => (
-            format!("{changes}: already there, not committed"),
-            format!("`ralph apply {run} --squash` commits them, and nothing else of yours"),
+            format!("{changes}: already in your folder, not committed"),
+            format!("`ralph apply {run} --squash` commits them and nothing else"),
         ),
         ApplyMode::Files => (
-            format!("{changes}: there now, not committed"),
+            format!("{changes}: now in your folder, not committed"),
             format!("`git status` shows them; `ralph apply {run} --squash` commits them"),
         ),
         ApplyMode::Squash(_) => (format!("{changes}: one commit"), "`git show` shows it".to_owned()),
@@ -201,7 +201,7 @@ fn words(run: &str, how: ApplyMode<'_>, done: &ApplyReport, files: usize) -> (St
         }
         ApplyMode::Branch(name) => (
             format!("{changes}: on the new branch `{name}`"),
-            format!("`git merge {name}` brings it into the branch that you are on"),
+            format!("`git merge {name}` merges it into your current branch"),
         ),
     }
 }

@@ -70,7 +70,7 @@ pub fn run(args: CleanArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         out.say("nothing was removed");
     } else if !plan.is_empty() {
         let next = out.err(Tone::Plain, "next:");
-        out.say(format!("{next} nothing was removed; `{}` removes it", args.again()));
+        out.say(format!("{next} nothing was removed; remove it with `{}`", args.again()));
     }
     Ok(if problems.is_empty() { 0 } else { 1 })
 }
@@ -105,7 +105,7 @@ fn show(plan: &CleanPlan, now: jiff::Timestamp, args: &CleanArgs, out: &Out) {
         out.line(match args.older_than.is_zero() {
             true => "nothing to clean up".to_owned(),
             false => format!(
-                "nothing to clean up: only runs that ended more than {age} ago count (`--older-than 0d` takes every one that is over)"
+                "nothing to clean up: no run ended more than {age} ago (`--older-than 0d` includes every finished run)"
             ),
         });
     } else {

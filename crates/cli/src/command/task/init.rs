@@ -158,7 +158,7 @@ pub fn run(args: InitArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     }
     if path.symlink_metadata().is_ok() && !args.force {
         return Err(CommandError::usage(format!(
-            "`{}` is there already and was left as it is",
+            "`{}` already exists; not changed",
             path.display()
         ))
         .hint("`ralph init --force` replaces it, `ralph doctor` checks it"));

@@ -200,7 +200,7 @@ impl Driver {
         let checkout = self.open_checkout(folder)?;
         if !checkout.installed.is_empty() {
             let installed = named(&checkout.installed);
-            self.ctx.notice(format!("the checks use what is installed already: {installed}"))?;
+            self.ctx.notice(format!("the checks use what is already installed: {installed}"))?;
         }
         let mut checks = BaselineChecks {
             results: Vec::new(),

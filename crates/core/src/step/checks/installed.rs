@@ -213,7 +213,7 @@ impl Driver {
         }
         let commands: Vec<String> = self.setup_in_place().iter().map(CommandLine::display).collect();
         let why = format!(
-            "the checks fail with what is installed already, and the run changed `{}`: the final check runs `{}` instead",
+            "the checks fail with what is already installed, and the run changed `{}`: the final check runs `{}` instead",
             change.path,
             commands.join("; ")
         );

@@ -154,7 +154,7 @@ impl Driver {
         let replaced = surroundings::differences(&state.surroundings, &self.fingerprints());
         if !state.surroundings.is_empty() && !replaced.is_empty() {
             hint = Some(
-                "programs or settings that the checks use changed on this machine: look at them, and start a new run (`--new`) if they are yours"
+                "programs or settings that the checks use changed on this machine: review them, and start a new run (`--new`) if you changed them"
                     .to_owned(),
             );
             obstacles.extend(replaced);

@@ -29,10 +29,10 @@ impl HostRule {
         let (below, name) = host.strip_prefix("*.").map_or((false, host), |name| (true, name));
         let name = tidy(name);
         if name.contains('*') {
-            return wrong("`*` stands only at its beginning, as `*.example.org`");
+            return wrong("`*` is allowed only at the beginning, as in `*.example.org`");
         }
         if !is_name(&name) {
-            return wrong("use a name as `example.org`; addresses and whole top-level domains are not taken");
+            return wrong("use a name such as `example.org`; addresses and top-level domains aren't allowed");
         }
         Ok(Self { name, below, port, private: false })
     }

@@ -66,7 +66,7 @@ impl Desk for WebDesk {
                 }
                 several => {
                     let shown: Vec<&str> = several.iter().map(String::as_str).take(FOLDERS_SHOWN).collect();
-                    Err(Problem::bad("it is not clear which folder is meant")
+                    Err(Problem::bad("several folders match")
                         .hint(format!("say it in `folder`: {}", shown.join(", "))))
                 }
             }

@@ -204,6 +204,6 @@ fn refuse_faults(server: &Server, reading: &RunReading, text: &str) -> Result<()
     }
     let findings = crate::routes::prepare::findings(&report);
     Err(Problem::refused("the linter refuses this text")
-        .hint("mend what it names; nothing was changed")
+        .hint("fix what it names; nothing was changed")
         .with("findings", serde_json::to_value(findings).unwrap_or_default()))
 }

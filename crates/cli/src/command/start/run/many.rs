@@ -136,7 +136,7 @@ fn summary(runs: &[BatchRun], out: &Out) -> u8 {
             out.say(format!("            branch {branch} in {folder}"));
         }
         if let Some(id) = run.result().and_then(|r| r["run_id"].as_str()).filter(|_| code(run) == 0) {
-            out.say(format!("            `ralph apply {id}` brings it into your own folder"));
+            out.say(format!("            `ralph apply {id}` copies it into your own folder"));
         }
     }
     if out.json {

@@ -67,7 +67,7 @@ pub fn show(facts: &RunReading, number: u32, story: &RunTimeline, out: &Out) -> 
     out.line(format!("iteration {number} of run {}", facts.entry.run_id));
     match serde_json::from_slice::<Receipt>(&text) {
         Ok(receipt) => print_receipt(&receipt, facts.now, story, out),
-        Err(_) => out.line("  it has no receipt yet: it is under way, or was cut off"),
+        Err(_) => out.line("  it has no receipt yet: it's running or was interrupted"),
     }
     print_signals(story, out);
     print_files(story, out);

@@ -19,7 +19,7 @@ pub fn show(facts: &RunReading, out: &Out) -> Result<u8, CommandError> {
     let path = facts.entry.run_dir().proof();
     let Ok(text) = repo_file::read_record(&path) else {
         return Err(CommandError::usage(format!("run {id} has no proof (yet)"))
-            .hint("the final check comes when the agent claims that it is done and every check passes"));
+            .hint("the final check runs once the agent says it's done and every check passes"));
     };
     if out.json {
         let value: serde_json::Value = serde_json::from_slice(&text)
