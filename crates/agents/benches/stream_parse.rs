@@ -67,7 +67,7 @@ fn event(kind: &str, n: usize, content: serde_json::Value) -> String {
     } else {
         json!({"role": "user", "content": content})
     };
-    // As the CLI writes it: the type stands first.
+    // As the CLI writes it: the type comes first.
     let rest = json!({"message": message, "parent_tool_use_id": null, "session_id": "6f1c", "uuid": format!("{n:032x}")});
     format!("{{\"type\":\"{kind}\",{}\n", &rest.to_string()[1..])
 }
@@ -113,7 +113,7 @@ fn stream() -> Vec<u8> {
     bytes
 }
 
-/// The most memory this process ever used, in bytes; 0 where the system does not tell.
+/// The peak memory of this process, in bytes; 0 if the system doesn't report it.
 fn peak() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();

@@ -345,7 +345,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn no_variable_stands_there_twice() {
+    fn no_variable_is_listed_twice() {
         let names: BTreeSet<&str> = VARIABLES.iter().map(|known| known.name).collect();
         assert_eq!(names.len(), VARIABLES.len());
     }

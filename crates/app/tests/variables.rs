@@ -28,7 +28,7 @@ const OTHERS: &[&str] = &[
     "NO_CI",
     "OUTPUT_OPTION",
     "TARGET_ARCH",
-    // Codes of errors.
+    // Error codes.
     "AUTH_FAILED",
     "BROWSER_FAILED",
     "CLONE_FAILED",
@@ -83,11 +83,11 @@ const OTHERS: &[&str] = &[
     "SVN_SSH",
     "SYSTEMD_EDITOR",
     "TAR_OPTIONS",
-    // Parts of names by which the guard knows a secret.
+    // Parts of names that mark a secret for the guard.
     "ACCESS_KEY",
     "PRIVATE_KEY",
     "SIGNING_KEY",
-    // Of this build, and of an escape test.
+    // From this build, and from an escape test.
     "CARGO_PKG_VERSION",
     "RALPH_BUILD_COMMIT",
     "BAIT_TOKEN",
@@ -105,7 +105,7 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn every_variable_that_code_names_stands_in_the_list() {
+fn every_variable_in_the_code_is_listed() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
     for entry in std::fs::read_dir(&crates).unwrap().flatten() {
@@ -143,7 +143,7 @@ fn every_variable_that_code_names_stands_in_the_list() {
 }
 
 #[test]
-fn the_example_of_a_dotenv_names_what_a_dotenv_may_set() {
+fn the_example_dotenv_names_the_allowed_variables() {
     let text = include_str!("../../../.env.example");
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let names: Vec<&str> = lines.map(|line| line.split_once('=').unwrap().0).collect();

@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_of_somebody_else_is_not_used() {
+    fn a_foreign_folder_is_not_used() {
         use std::os::unix::fs::PermissionsExt as _;
         let temp = tempfile::tempdir().unwrap();
         let taken = temp.path().join(format!("ralph-demo-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! Prints what a checkpoint costs on a repo of 1,000 files, beside `git status` as a yardstick.
+//! Measures a checkpoint on a repo of 1,000 files, with `git status` for comparison.
 //!
 //! `cargo run --release -p ralph-loop-git --example checkpoint_cost`
 #![allow(clippy::print_stdout, reason = "printing is what this example is for")]
@@ -69,7 +69,7 @@ fn measure(folder: &std::path::Path) -> Result<(), Box<dyn Error>> {
         })?;
         Ok(())
     };
-    // Interleaved, so that the machine's moods hit all three alike.
+    // Interleaved, so that load on the machine affects all three equally.
     let (mut status, mut unchanged, mut changed, mut refs) = (vec![], vec![], vec![], vec![]);
     for round in 0..ROUNDS {
         let timed = Instant::now();

@@ -12,7 +12,7 @@ use crate::workspace::{GitWorkspace, not_begun};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
     Baseline, Checkpoint, CheckpointRequest, GitRemote, Leftovers, Outgoing, OutgoingPart, Publisher, Push,
-    PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
+    PushEnd, RecordsFor, StateFile, UserCheckout, Workspace, WorkspaceError,
 };
 use ralph_loop_domain::repo::protect::ProtectedChange;
 use ralph_loop_protocol::event::{FileChange, RefMove};
@@ -46,7 +46,7 @@ impl GitWorkspace {
         let tree = leftovers::start_without(users, &self.repo, &self.run, baseline, runs);
         match tree.map_err(|e| e.during("read what earlier runs left"))? {
             Some((tree, files)) => {
-                let start = self.loose_commit(&tree, &baseline.start, at)?;
+                let start = self.unreferenced_commit(&tree, &baseline.start, at)?;
                 Ok(start.map(|start| Leftovers { start, files }))
             }
             None => Ok(None),
@@ -149,7 +149,7 @@ impl Workspace for GitWorkspace {
         Some(format!("`{}` was removed: the repository is another one than at the start", gone.display()))
     }
 
-    fn loose_commit(
+    fn unreferenced_commit(
         &mut self,
         tree: &TreeId,
         parent: &CommitId,
@@ -199,7 +199,7 @@ impl Workspace for GitWorkspace {
         self
     }
 
-    fn user_tree(&mut self) -> Option<&mut dyn UserTree> {
+    fn user_tree(&mut self) -> Option<&mut dyn UserCheckout> {
         None
     }
 

@@ -46,7 +46,8 @@ impl Post<'_> {
         let mut request = Request::new(Method::POST, url)
             .body(HeaderValue::from_static("application/json"), self.body.clone());
         for (name, value) in &self.headers {
-            let value = HeaderValue::from_str(value).map_err(|_| format!("`{name}` isn't a valid header value"))?;
+            let value =
+                HeaderValue::from_str(value).map_err(|_| format!("`{name}` isn't a valid header value"))?;
             request = request.header(HeaderName::from_static(name), value);
         }
         Ok(request)

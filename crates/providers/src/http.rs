@@ -211,8 +211,9 @@ impl VendorClient {
 
     fn request(&self, call: &VendorRequest) -> Result<Request, ProviderError> {
         let url = Url::parse(&call.url).map_err(|e| self.garbled(&call.what, format!("the address: {e}")))?;
-        let unusable =
-            |name: &str| self.garbled(&call.what, format!("`{name}` isn't a valid header value: is the key complete?"));
+        let unusable = |name: &str| {
+            self.garbled(&call.what, format!("`{name}` isn't a valid header value: is the key complete?"))
+        };
         let mut request = Request::new(call.method.clone(), url);
         for (name, value) in &call.headers {
             let mut value = HeaderValue::from_str(value).map_err(|_| unusable(name))?;

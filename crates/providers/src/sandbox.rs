@@ -6,8 +6,8 @@ use crate::http::{VendorClient, never_stop};
 use crate::machine::Machine;
 use crate::{paths, preview, script};
 use ralph_loop_domain::ports::{
-    ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxCapabilities, SandboxError,
-    Surroundings, WriteMode,
+    ExecOutcome, ExecRequest, ExecSink, HostAccess, ManagedSandbox, Preview, Sandbox, SandboxCapabilities,
+    SandboxError, WriteMode,
 };
 use ralph_loop_http::random_word;
 use std::path::{Path, PathBuf};
@@ -88,7 +88,7 @@ impl<M: Machine> Sandbox for CloudSandbox<M> {
     }
 
     fn capabilities(&self) -> SandboxCapabilities {
-        SandboxCapabilities { surroundings: Surroundings::Own }
+        SandboxCapabilities { surroundings: HostAccess::Own }
     }
 
     fn root(&self) -> &Path {

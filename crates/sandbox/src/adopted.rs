@@ -25,8 +25,8 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 ///
 /// Only for a program that owns all its children: it also gets the orphans of other children and must wait for those.
 /// The binary `ralph` calls it; without it, the last of the three orphan marks isn't used.
-pub fn adopt_orphans() -> Result<(), SandboxError> {
-    os::adopt_orphans()
+pub fn become_subreaper() -> Result<(), SandboxError> {
+    os::become_subreaper()
         .map_err(|errno| SandboxError::Broken(format!("orphans cannot be adopted: {}", errno.desc())))?;
     ASKED.store(true, Ordering::Relaxed);
     Ok(())

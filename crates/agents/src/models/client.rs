@@ -7,7 +7,7 @@ use super::retry::{self, Again, RETRIES, WAIT_MAX};
 use super::sse::SseParser;
 use super::streamed_text::StreamedText;
 use super::timeouts::{Timeouts, WHOLE, connection_failure};
-use super::wire::{self, Asked, WireFault, WireReply};
+use super::wire::{self, WireFault, WireReply, WireRequest};
 use ralph_loop_domain::model::{
     ModelClient, ModelError, ModelErrorKind, ModelReply, ModelRequest, ModelSink, ReplyPart,
 };
@@ -153,7 +153,8 @@ impl ModelCall<'_> {
         sink: &mut dyn ModelSink,
     ) -> Result<WireReply, Tried> {
         let started = Instant::now();
-        let asked = Asked { profile: self.profile, route: self.route, request: self.request, with_schema };
+        let asked =
+            WireRequest { profile: self.profile, route: self.route, request: self.request, with_schema };
         let out = wire::outgoing(&asked);
         let url = self
             .route

@@ -425,7 +425,7 @@ fn requested_model_is_used() {
 }
 
 #[test]
-fn what_the_provider_says_about_cost_comes_first() {
+fn provider_cost_takes_precedence() {
     let (sandbox, _) = sandbox();
     let good = answer(json!([]));
     let client = Fake::new(move |_, _, _, _| {

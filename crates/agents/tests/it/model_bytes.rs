@@ -1,4 +1,4 @@
-//! Any bytes in any chunking: the readers of all wires never panic and never tell more than came.
+//! Any bytes in any chunking: the readers of all wires never panic and never report more than they received.
 
 use proptest::prelude::*;
 use ralph_loop_agents::models::read_anything;

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_during_a_run_is_known_and_what_the_user_writes_is_not() {
+    fn lines_added_during_a_run_are_recorded() {
         let place = tempfile::tempdir().unwrap();
         let home = StateHome::at(&place.path().join("state"));
         let pairs = |names: &[&str]| -> Vec<(String, String)> {

@@ -7,9 +7,9 @@ use crate::environment::{DEFAULT_PROVIDER, Environment};
 use crate::error::AppError;
 use crate::read::find;
 use crate::report::{Notice, Reporter};
-use crate::run::works_on_copy;
+use crate::run::needs_agent_copy;
 use crate::start::handover;
-use crate::trust::Grants;
+use crate::trust::TrustedSet;
 use crate::trust::record_trust;
 use crate::trust::screen::{Screen, fetched_agent};
 use crate::wiring;
@@ -76,7 +76,7 @@ pub fn fetch_run(
         report.notice(&Notice::HasItAlready);
         return Ok(());
     }
-    bring_files(&home, &run, &repo, &files)?;
+    fetch_files(&home, &run, &repo, &files)?;
     // A sealed copy from an earlier fetch is older than the pushed state.
     for old in [home.seal(&run), home.seal(&run).with_extension("spec.json")] {
         let _ = std::fs::remove_file(old);
@@ -110,7 +110,7 @@ fn one_at_a_time(clone: &Path) -> Result<std::fs::File, AppError> {
 
 /// Writes the fetched files: the run's record separately, the rest into its folder. They come from a remote,
 /// so no links are followed, and nothing in them sets the workspace or permissions.
-fn bring_files(
+fn fetch_files(
     home: &StateHome,
     run: &RunId,
     repo: &Repo,
@@ -232,7 +232,7 @@ pub(super) fn copy_for_agent(
     baseline: &Baseline,
     spec: &mut RunSpec,
 ) -> Result<(), AppError> {
-    if !works_on_copy(&spec.settings) {
+    if !needs_agent_copy(&spec.settings) {
         return Ok(());
     }
     let (run, copy) = (spec.run_id.clone(), home.agent_copy(&spec.run_id));
@@ -313,7 +313,7 @@ fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolati
 /// The agents of a fetched run, using the user's own definitions if there are any: no URL, variable or
 /// program chosen by the remote gets a key.
 fn own_agents(env: &Environment, top: &Path, own: &ConfigFile, agents: Vec<AgentConfig>) -> Vec<AgentConfig> {
-    let (programs, nothing) = (settings::programs(env, top), Grants::default());
+    let (programs, nothing) = (settings::programs(env, top), TrustedSet::default());
     let screen = Screen {
         source: "the fetched state",
         user: own,

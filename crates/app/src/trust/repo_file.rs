@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_end_is_refused_with_what_mends_it() {
+    fn an_endless_file_is_refused_with_a_fix() {
         let place = Place::new();
         let file = File::create(place.repo("big.json")).unwrap();
         file.set_len(BYTES_MAX + 1).unwrap();

@@ -9,7 +9,7 @@ use crate::progress::present::Terminal;
 use crate::progress::session_lines::last_sentence;
 use crate::text::run_text::failing_result;
 use crate::text::words::home_path;
-use ralph_loop_app::{App, FinishedRun, Notice, Reporter};
+use ralph_loop_app::{App, Notice, Reporter, RunReport};
 use ralph_loop_core::Observer;
 use ralph_loop_git::LeftOut;
 use ralph_loop_protocol::describe::Tone;
@@ -256,8 +256,8 @@ fn failing_checks(checks: &[CheckView], out: &Out) {
 }
 
 /// A run's final summary.
-pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
-    let FinishedRun { result, spec, .. } = finished;
+pub fn summary(finished: &RunReport, app: &App, out: &Out) {
+    let RunReport { result, spec, .. } = finished;
     let state = finished.state.as_ref();
     let (tone, sign) = match result.reason {
         EndReason::Completed => (Tone::Good, Sign::Good),

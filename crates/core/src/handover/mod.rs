@@ -250,7 +250,7 @@ impl Driver {
         self.refuse_secrets(&remote, &pushes)?;
         self.ctx.intend(Effect::Push, saved.as_str())?;
         self.ctx.boundary("push.intended");
-        self.ctx.still_holds()?;
+        self.ctx.check_lease()?;
         self.push_over_own(&remote, pushes)?;
         self.ctx.boundary("push.done");
         let iteration = self.ctx.state.iterations.count;

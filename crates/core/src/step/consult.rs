@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::help::{self, RunRecord, StuckContext};
-use crate::observers::LiveStatus;
+use crate::observers::SessionProgress;
 use ralph_loop_domain::ports::{
     Agent, AskAnswer, AskError, AskErrorKind, AskSink, AskTarget, AskedAgent, Asker, StopCause,
 };
@@ -67,7 +67,7 @@ impl Driver {
                 Apply::Auto => "applied",
             }
         );
-        let text = self.ctx.shown_elsewhere(&diagnosis.report.markdown(&heading));
+        let text = self.ctx.redact_for_display(&diagnosis.report.markdown(&heading));
         write_report(&self.ctx, &text)?;
         let json = serde_json::to_vec_pretty(&diagnosis.report).unwrap_or_default();
         let digest = artifacts::write(
@@ -263,7 +263,7 @@ impl<'a> ConsultSink<'a> {
     }
 
     fn listen(&mut self) -> ControlFlow<StopCause> {
-        let live = LiveStatus {
+        let live = SessionProgress {
             now: self.ctx.clock.now(),
             elapsed: self.ctx.clock.elapsed() - self.started,
             silent: None,

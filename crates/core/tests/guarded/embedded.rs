@@ -1,18 +1,18 @@
-//! A program that is not `ralph` and drives runs, with real processes: two at a time, in two threads and two repos; one that it
-//! drops and takes up again.
+//! Another program drives runs, with real processes: two at once, in two threads and two repos; and one that it
+//! drops and resumes.
 #![allow(clippy::disallowed_methods, reason = "a test sets up repos")]
 
 use nix::sys::prctl;
 use ralph_loop_agents::ScriptedAgent;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::{
-    CancelFlag, Completion, Driver, DriverParts, Helpers, LoopAgent, LoopAgentBuilder, Refusals,
+    CancelToken, Completion, Driver, Helpers, LoopAgent, LoopAgentBuilder, Refusals, RunPorts,
 };
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_git::{GitWorkspace, Repo, WorkspaceOptions};
 use ralph_loop_journal::folder::layout::RalphDir;
-use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::journal::RunPaths;
 use ralph_loop_protocol::outcome::{EndReason, ErrorCode, RunResult};
 use ralph_loop_protocol::proof::level::Watching;
 use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
@@ -30,7 +30,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("a_push_that_fails_is_told_and_done_once_it_can_be", failed_push),
 ];
 
-/// A program drops its run in the middle of a session, with a real process under way, ends, and another one takes it up.
+/// A program drops its run in the middle of a session with a running process, and exits; another program resumes the run.
 fn dropped_in_a_session() {
     let temp = tempfile::tempdir().unwrap();
     let (root, records) = (temp.path().join("repo"), temp.path().join("records"));
@@ -78,7 +78,7 @@ fn dropped_in_a_session() {
     let state = agent.handle().record().unwrap().state().unwrap();
     assert_eq!((state.iterations.count, state.people.suspended_by.is_some()), (0, true));
     drop(agent);
-    // The guard of the sandbox goes with the last thread that has it.
+    // The sandbox's guard ends with the last thread that holds it.
     let mine = format!("/proc/{0}/task/{0}/children", std::process::id());
     while !std::fs::read_to_string(&mine).unwrap().is_empty() {
         std::thread::yield_now();
@@ -98,7 +98,7 @@ fn two_runs_at_once() {
     std::thread::spawn(|| {}).join().unwrap();
     let before = process();
     let temp = tempfile::tempdir().unwrap();
-    // The first session of each run waits for the other's, so that both are under way at the same time.
+    // The first session of each run waits for the other's, so that both run at the same time.
     let meet = Arc::new(Barrier::new(2));
     let runs = ["left", "right"].map(|name| {
         let (folder, meet) = (temp.path().join(name), Arc::clone(&meet));
@@ -212,8 +212,8 @@ fn drive(folder: &Path, name: &str) -> Driver {
     let repo = Repo::discover(&vars, &root).unwrap();
     let options = WorkspaceOptions::new(repo.identity(Some("A"), Some("a@example.com")));
     let dir = RalphDir::of(&root);
-    let parts = DriverParts {
-        places: Places {
+    let parts = RunPorts {
+        places: RunPaths {
             dir: dir.run(&spec.run_id),
             seal: Some(state.join("seal.jsonl")),
             spare: None,
@@ -232,7 +232,7 @@ fn drive(folder: &Path, name: &str) -> Driver {
         clock: Arc::new(SystemClock::default()),
         redactor: Arc::new(Redactor::default()),
         observers: Vec::new(),
-        cancel: Arc::new(CancelFlag::default()),
+        cancel: Arc::new(CancelToken::default()),
         helpers: Helpers::default(),
         refusals: Refusals::default(),
         forge: None,

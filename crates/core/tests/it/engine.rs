@@ -99,7 +99,7 @@ fn a_person_may_end_a_wait_and_steer_the_next_prompt() {
 }
 
 #[test]
-fn a_stuck_run_tries_every_recovery_step_and_then_asks_a_person_who_can_go_on() {
+fn a_stuck_run_tries_every_recovery_step_then_asks_the_user() {
     let mut machine = Machine::new(|_, sandbox| {
         write(sandbox, "scratch.txt", "looked\n");
         completed("I looked around.")

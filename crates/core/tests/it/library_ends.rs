@@ -25,7 +25,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 
 type Session = dyn Fn(u32, &dyn Sandbox) -> Result<SessionReport, SandboxError> + Send + Sync;
 
-/// An agent that is a closure over how many sessions there were before.
+/// An agent as a closure that gets the number of earlier sessions.
 struct Acting {
     name: AgentName,
     sessions: AtomicU32,
@@ -60,7 +60,7 @@ fn report(end: SessionEnd, usage: Usage) -> SessionReport {
     }
 }
 
-/// Writes a part; the second one is the whole.
+/// Writes half of the file in each of two sessions.
 fn part(before: u32, sandbox: &dyn Sandbox) -> SessionReport {
     write(sandbox, "result.txt", if before == 0 { "half\nof\nit\n" } else { "done\nand\ntested\n" });
     report(SessionEnd::Completed, Usage::free())
@@ -114,7 +114,7 @@ fn assert_promise(result: &LoopResult, code: ErrorCode, recoverable: bool, next:
 }
 
 #[test]
-fn a_run_that_a_limit_ended_goes_on_with_a_larger_one() {
+fn a_run_that_hit_a_limit_continues_with_a_larger_one() {
     let raise = |agent: &LoopAgent, change: BudgetChange| agent.handle().set_limits(change).unwrap();
     let temp = tempfile::tempdir().unwrap();
     let dear = |before: u32, sandbox: &dyn Sandbox| {
@@ -152,7 +152,7 @@ fn a_run_that_a_limit_ended_goes_on_with_a_larger_one() {
 }
 
 #[test]
-fn what_a_sandbox_or_a_program_lacked_is_mended_and_the_run_goes_on() {
+fn a_run_continues_after_a_missing_sandbox_or_program_is_fixed() {
     let temp = tempfile::tempdir().unwrap();
     let broken = |before: u32, sandbox: &dyn Sandbox| match before {
         0 => Err(SandboxError::Broken("the machine is gone".into())),
@@ -171,7 +171,7 @@ fn what_a_sandbox_or_a_program_lacked_is_mended_and_the_run_goes_on() {
 
 /// After the user fixes a folder that couldn't be created, the same agent can run: it kept its parts.
 #[test]
-fn records_that_cannot_be_written_are_mended_and_the_run_begins() {
+fn a_run_starts_after_unwritable_records_are_fixed() {
     let temp = tempfile::tempdir().unwrap();
     let agent = builder(temp.path(), |before, sandbox| Ok(part(before, sandbox))).build().unwrap();
     std::fs::write(temp.path().join("records"), "a file in the way").unwrap();
@@ -235,7 +235,7 @@ fn a_stuck_run_asks_and_in_the_end_is_stuck_for_good() {
 }
 
 #[test]
-fn what_is_proven_is_pushed_under_the_name_of_its_branch() {
+fn proven_work_is_pushed_to_its_branch() {
     let temp = tempfile::tempdir().unwrap();
     let agent = builder(temp.path(), |before, sandbox| Ok(part(before, sandbox)))
         .branch("work")
@@ -253,7 +253,7 @@ fn what_is_proven_is_pushed_under_the_name_of_its_branch() {
     assert_eq!(pushed.next_back(), Some("work"), "{events:?}");
 }
 
-/// What the journal of an agent's run tells people.
+/// The notices in the journal of an agent's run.
 fn notices(agent: &LoopAgent) -> Vec<String> {
     let events = agent.handle().record().unwrap().follow(Seq(0)).poll().unwrap();
     let notices = events.into_iter().filter_map(|event| match event.body {
@@ -264,7 +264,7 @@ fn notices(agent: &LoopAgent) -> Vec<String> {
 }
 
 #[test]
-fn advice_that_never_comes_is_waited_for_no_longer_than_its_time_and_the_run_goes_on() {
+fn a_run_continues_after_waiting_for_missing_advice() {
     struct Gone(Arc<AtomicU32>);
     impl Drop for Gone {
         fn drop(&mut self) {
@@ -299,7 +299,7 @@ fn advice_that_never_comes_is_waited_for_no_longer_than_its_time_and_the_run_goe
 }
 
 #[test]
-fn advice_that_breaks_suspends_the_run_which_goes_on() {
+fn advice_that_panics_suspends_the_run() {
     let temp = tempfile::tempdir().unwrap();
     let same_then_done = |before: u32, sandbox: &dyn Sandbox| {
         let text = if before < 4 { "never\nand\nnever\n" } else { "done\nand\ntested\n" };
@@ -327,7 +327,7 @@ fn advice_that_breaks_suspends_the_run_which_goes_on() {
     assert_eq!(again.iterations, 5, "no session was done twice");
 }
 
-/// A file, a command, code of the caller and a number: done when all of them hold, whichever comes last.
+/// A file, a command, a closure and a metric: done when all of them hold, in any order.
 #[test]
 fn conditions_of_every_kind_hold_together() {
     use ralph_loop_task::config::{Better, MetricConfig};
@@ -336,7 +336,7 @@ fn conditions_of_every_kind_hold_together() {
     let judged: Arc<Mutex<Vec<bool>>> = Arc::default();
     let noted = Arc::clone(&judged);
     let session = |before: u32, sandbox: &dyn Sandbox| {
-        // Each session gives one thing more, and the number comes last.
+        // Each session adds one of them; the metric comes last.
         write(sandbox, "result.txt", if before < 1 { "half\nof\nit\n" } else { "done\nand\ntested\n" });
         if before >= 2 {
             write(sandbox, "DONE.md", "It is done.\n");
@@ -345,7 +345,7 @@ fn conditions_of_every_kind_hold_together() {
         write(sandbox, "speed.txt", if before < 4 { "p99 120 ms\n" } else { "p99 70 ms\n" });
         Ok(report(SessionEnd::Completed, Usage::free()))
     };
-    // The shell line of the metric, as a sandbox without a shell knows it.
+    // The metric's shell line, for a sandbox without a shell.
     let sandbox = MemorySandbox::new(|request, files| {
         let line = request.argv.last().filter(|_| request.argv.first().is_some_and(|word| word == "sh"))?;
         let shown = files.get(line.strip_prefix("cat ")?)?.to_vec();

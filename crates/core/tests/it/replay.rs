@@ -1,4 +1,4 @@
-//! Runs made again from their record: those of today are the same, and another rule is noticed.
+//! Replays runs from their record: unchanged rules give the same run, and a changed rule is detected.
 #![allow(clippy::disallowed_methods, reason = "a test fails by panicking, and is a border")]
 
 use crate::support::{Machine, PROMISE, completed, three_sessions, write};
@@ -10,7 +10,7 @@ use std::path::Path;
 
 type Session = fn(&SessionRequest<'_>, &dyn Sandbox) -> (SessionEnd, String);
 
-/// The same each time: it is stuck, and ends at a person or a limit.
+/// Does the same each time, so the run gets stuck and ends with a question or a limit.
 fn circles(_: &SessionRequest<'_>, sandbox: &dyn Sandbox) -> (SessionEnd, String) {
     write(sandbox, "result.txt", "never\nand\nnever\n");
     completed("The same again.")

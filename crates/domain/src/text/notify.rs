@@ -1,14 +1,14 @@
 //! The text of notifications, in one place. Notifiers add nothing.
 
 use crate::ports::{Notification, Occasion};
-use crate::state::{OpenOccasion, RunState};
+use crate::state::{PendingNotification, RunState};
 use ralph_loop_protocol::display::text::{count, one_line};
 use ralph_loop_protocol::money::Cost;
 
 const TITLE: usize = 120;
 
 /// The notification for an occasion of this run.
-pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
+pub fn notification(state: &RunState, open: &PendingNotification) -> Notification {
     let run = &state.spec.run_id;
     let detail = sentence(&open.detail);
     let cost = match state.spending.totals.cost {

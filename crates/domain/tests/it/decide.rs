@@ -351,7 +351,7 @@ fn a_promise_on_the_last_allowed_iteration_still_counts() {
 }
 
 #[test]
-fn promising_again_what_was_disproved_is_a_false_promise() {
+fn repeating_a_disproved_promise_is_a_false_promise() {
     let mut run = Run::prepared();
     run.iteration("t1", true, true, true);
     run.proven(false);
@@ -464,7 +464,11 @@ fn agents_take_turns_and_the_first_returns_when_its_rest_is_over() {
     assert_eq!(wait, until + SignedDuration::from_secs(2), "exactly until the reset, and a little");
     run.0.tick(wait);
     let Step::Work { iteration, agent, skipped, .. } = decide(&run.0) else { panic!() };
-    assert_eq!((iteration, agent.as_str(), skipped.len()), (1, "a", 0), "waiting doesn't count as an iteration");
+    assert_eq!(
+        (iteration, agent.as_str(), skipped.len()),
+        (1, "a", 0),
+        "waiting doesn't count as an iteration"
+    );
     assert_eq!(run.0.stuck.traces.len(), 0, "and no stagnation");
 }
 

@@ -60,7 +60,11 @@ impl GitHubAuth {
                 Some(Ok(id)) => Some(id),
                 Some(Err(_)) => {
                     let reason = "GITHUB_APP_INSTALLATION_ID isn't a number";
-                    return Err(auth("log in to GitHub", reason, "leave it unset: `ralph` finds it from the repo"));
+                    return Err(auth(
+                        "log in to GitHub",
+                        reason,
+                        "leave it unset: `ralph` finds it from the repo",
+                    ));
                 }
             };
             return Ok(Some(Self::App(AppKey { id, pem, installation })));

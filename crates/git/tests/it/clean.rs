@@ -113,7 +113,7 @@ fn replacements_and_grafts_of_the_repo_are_not_in_the_checkout() {
 }
 
 #[test]
-fn what_is_never_recorded_is_listed_by_folder() {
+fn unrecorded_files_are_listed_by_folder() {
     let fixture = Fixture::new();
     fixture.write(".gitignore", "node_modules/\n.env\n*.log\n");
     fixture.write("node_modules/a/index.js", "x\n");

@@ -39,7 +39,11 @@ impl E2bMachine {
 
     pub fn home(&self, http: &VendorClient) -> Result<String, ProviderError> {
         let out = self.done(http, "read a sandbox's state", "printf %s \"$HOME\"")?;
-        if out.starts_with('/') { Ok(out) } else { Err(http.garbled("read a sandbox's state", "it has no home")) }
+        if out.starts_with('/') {
+            Ok(out)
+        } else {
+            Err(http.garbled("read a sandbox's state", "it has no home"))
+        }
     }
 
     fn api(&self, what: &str, method: Method, rest: &str) -> VendorRequest {

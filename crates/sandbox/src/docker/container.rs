@@ -6,8 +6,8 @@ use super::exec::ExecTarget;
 use crate::shell::Shell as _;
 use crate::shell::files::Files;
 use ralph_loop_domain::ports::{
-    ExecOutcome, ExecRequest, ExecSink, LABEL_OURS, ManagedSandbox, Preview, Sandbox, SandboxCapabilities,
-    SandboxError, Surroundings, WriteMode,
+    ExecOutcome, ExecRequest, ExecSink, HostAccess, LABEL_OURS, ManagedSandbox, Preview, Sandbox,
+    SandboxCapabilities, SandboxError, WriteMode,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ impl Sandbox for DockerSandbox {
         "docker"
     }
     fn capabilities(&self) -> SandboxCapabilities {
-        SandboxCapabilities { surroundings: Surroundings::Own }
+        SandboxCapabilities { surroundings: HostAccess::Own }
     }
     fn root(&self) -> &Path {
         &self.root

@@ -213,12 +213,8 @@ impl Engine {
     }
 
     pub(super) fn exec_state(&self, id: &str) -> Result<ExecState, SandboxError> {
-        let told = self.must(
-            "can't read a command's state",
-            "GET",
-            &format!("/exec/{}/json", escape(id)),
-            None,
-        )?;
+        let told =
+            self.must("can't read a command's state", "GET", &format!("/exec/{}/json", escape(id)), None)?;
         let code = told["ExitCode"].as_i64().and_then(|code| i32::try_from(code).ok());
         Ok(ExecState { running: told["Running"].as_bool().unwrap_or(false), code: code.unwrap_or(-1) })
     }

@@ -19,7 +19,7 @@ pub use http::Address;
 pub use options::{DOCKERFILE, DockerOptions, Network, ProxySocket};
 
 use crate::shell::Shell as _;
-use crate::shell::tree::Whose;
+use crate::shell::tree::ProcessScope;
 use engine::Engine;
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
@@ -180,7 +180,7 @@ impl SandboxProvider for DockerProvider {
         }
         if was_running {
             // A crashed process may have left commands running.
-            sandbox.exec_target().kill(Whose::All)?;
+            sandbox.exec_target().kill(ProcessScope::All)?;
         }
         Ok(Box::new(sandbox))
     }

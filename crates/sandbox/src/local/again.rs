@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_cannot_be_started_is_told_from_one_that_fails() {
+    fn a_program_that_cannot_start_is_distinguished_from_one_that_fails() {
         let (front, back) = NOT_STARTED.split_at(9);
         let (words, end) = ([BEGUN, front, back, b"no such file\n"], ExecEnd::Exited(127));
         let said = "cannot start `tool`: no such file";

@@ -4,7 +4,7 @@ use super::{MemoryFiles, MemorySandbox, MemoryState, diff, lock};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
     Baseline, Checkpoint, CheckpointRequest, GitRemote, Lease, Leftovers, Outgoing, OutgoingPart,
-    OutgoingSide, Publisher, Push, PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
+    OutgoingSide, Publisher, Push, PushEnd, RecordsFor, StateFile, UserCheckout, Workspace, WorkspaceError,
 };
 use ralph_loop_domain::repo::protect::{ProtectedChange, ProtectedKind, covers};
 use ralph_loop_protocol::event::{FileChange, RefMove};
@@ -245,7 +245,7 @@ impl Workspace for MemoryWorkspace {
             .collect())
     }
 
-    fn loose_commit(
+    fn unreferenced_commit(
         &mut self,
         _: &TreeId,
         _: &CommitId,
@@ -293,7 +293,7 @@ impl Workspace for MemoryWorkspace {
         self
     }
 
-    fn user_tree(&mut self) -> Option<&mut dyn UserTree> {
+    fn user_tree(&mut self) -> Option<&mut dyn UserCheckout> {
         None
     }
 

@@ -84,7 +84,7 @@ pub(crate) fn anonymous_file(bytes: &[u8]) -> std::io::Result<OwnedFd> {
 }
 
 /// Orphans can't be adopted here; leftovers are searched for.
-pub(crate) fn adopt_orphans() -> nix::Result<()> {
+pub(crate) fn become_subreaper() -> nix::Result<()> {
     Ok(())
 }
 

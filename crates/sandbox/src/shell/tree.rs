@@ -63,7 +63,7 @@ echo "$count""#;
 
 /// Which processes to end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Whose<'a> {
+pub(crate) enum ProcessScope<'a> {
     /// Those of the command with this mark; `alone` if no other command runs, so that orphans must be its.
     Command { mark: &'a str, alone: bool },
     /// Those of every command, of any of our processes.
@@ -73,21 +73,21 @@ pub(crate) enum Whose<'a> {
 
 /// Sends SIGTERM without waiting.
 #[cfg(feature = "docker")]
-pub(crate) fn terminate(shell: &dyn Shell, whose: Whose<'_>) -> Result<(), SandboxError> {
+pub(crate) fn terminate(shell: &dyn Shell, whose: ProcessScope<'_>) -> Result<(), SandboxError> {
     signal(shell, "TERM", whose).map(drop)
 }
 
 /// Ends them and waits until they are gone; returns their number.
-pub(crate) fn kill(shell: &dyn Shell, whose: Whose<'_>) -> Result<u32, SandboxError> {
+pub(crate) fn kill(shell: &dyn Shell, whose: ProcessScope<'_>) -> Result<u32, SandboxError> {
     signal(shell, "KILL", whose)
 }
 
-fn signal(shell: &dyn Shell, signal: &str, whose: Whose<'_>) -> Result<u32, SandboxError> {
+fn signal(shell: &dyn Shell, signal: &str, whose: ProcessScope<'_>) -> Result<u32, SandboxError> {
     debug_assert!(SCRIPT.contains(MARK) && SCRIPT.contains(HELPER) && SCRIPT.contains(KEEPER));
     let (mark, orphans) = match whose {
-        Whose::Command { mark, alone } => (mark, if alone { "orphans" } else { "" }),
+        ProcessScope::Command { mark, alone } => (mark, if alone { "orphans" } else { "" }),
         #[cfg(feature = "docker")]
-        Whose::All => ("all", "orphans"),
+        ProcessScope::All => ("all", "orphans"),
     };
     let answer = shell.script(SCRIPT, &[signal, mark, orphans], b"")?;
     let text = String::from_utf8_lossy(&answer.stdout);

@@ -229,7 +229,7 @@ fn tool_errors_are_reported() {
 
 #[test]
 fn unsupported_size_is_reported_by_the_retired_tool() {
-    use ralph_loop_domain::ports::{SandboxError, SandboxKeeper as _, SandboxNews};
+    use ralph_loop_domain::ports::{SandboxError, SandboxEvent, SandboxKeeper as _};
     use ralph_loop_sandbox::hosted::{HostedOptions, HostedSandbox, Logins, ProviderFactory};
     struct Machines(SbxOptions);
     impl ProviderFactory for Machines {
@@ -259,7 +259,7 @@ fn unsupported_size_is_reported_by_the_retired_tool() {
         };
         let (_sandbox, keeper) = HostedSandbox::start(&b.dir.path().join("work"), options).unwrap();
         let words = keeper.news().into_iter();
-        words.filter(|news| matches!(news, SandboxNews::Notice(text) if text.contains("size"))).count()
+        words.filter(|news| matches!(news, SandboxEvent::Notice(text) if text.contains("size"))).count()
     };
     assert_eq!((told(true), told(false)), (1, 0));
 }

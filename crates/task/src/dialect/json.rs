@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_named_with_its_place() {
+    fn invalid_json_is_reported_with_its_position() {
         assert!(parse("").unwrap_err().message.contains("empty"));
         assert_eq!(parse("{\n \"a\": 1,\n}").unwrap_err().offset, 11);
         assert_eq!(parse(&"[".repeat(100_000)).unwrap_err().message, "EOF while parsing a list");

@@ -88,7 +88,11 @@ mod tests {
         let whole = "# Fix the router\n## Acceptance criteria\n## Constraints\n## Verification\n<promise>COMPLETE</promise>";
         assert!(prompt_sections(whole).missing().is_empty());
         assert!(prompt_sections(whole).promise);
-        assert_eq!(prompt_sections("Fix it.\n```\n# Task\n```\n").missing().len(), 4, "code doesn't count as a heading");
+        assert_eq!(
+            prompt_sections("Fix it.\n```\n# Task\n```\n").missing().len(),
+            4,
+            "code doesn't count as a heading"
+        );
         assert_eq!(prompt_sections("# Fix\n## Done when\n").missing(), ["Constraints", "Verification"]);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::folder::TempFolder;
 use crate::tools::process::Background;
-use ralph_loop_domain::ports::{ExecRequest, Loopback, Sandbox, Surroundings};
+use ralph_loop_domain::ports::{ExecRequest, HostAccess, Loopback, Sandbox};
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub(super) fn launch(sandbox: &dyn Sandbox, temp: &Path) -> Result<Chromium, Str
     if exchange.as_ref().is_some_and(|exchange| !exchange.sockets) {
         return Err(NO_SOCKETS.to_owned());
     }
-    if exchange.is_none() && sandbox.capabilities().surroundings == Surroundings::Own {
+    if exchange.is_none() && sandbox.capabilities().surroundings == HostAccess::Own {
         return Err(ELSEWHERE.to_owned());
     }
     let folder = TempFolder::new(sandbox, temp)

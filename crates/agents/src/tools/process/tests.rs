@@ -2,7 +2,7 @@
 
 use super::*;
 use ralph_loop_domain::ports::{
-    ExecEnd, ExecOutcome, ExecSink, SandboxCapabilities, SandboxError, StopCause, Stream, Surroundings,
+    ExecEnd, ExecOutcome, ExecSink, HostAccess, SandboxCapabilities, SandboxError, StopCause, Stream,
     WriteMode,
 };
 use std::ops::ControlFlow;
@@ -20,7 +20,7 @@ impl Sandbox for ScriptedSandbox {
         "played"
     }
     fn capabilities(&self) -> SandboxCapabilities {
-        SandboxCapabilities { surroundings: Surroundings::Host }
+        SandboxCapabilities { surroundings: HostAccess::Host }
     }
     fn root(&self) -> &Path {
         Path::new("/w")

@@ -7,7 +7,7 @@ use crate::parse::age;
 use crate::text::table::{Cell, Table, columns, wrap};
 use crate::text::words::{ago, size};
 use ralph_loop_app::App;
-use ralph_loop_app::clean::{self, CleanPlan, CleanRequest, LeftBehind};
+use ralph_loop_app::clean::{self, CleanPlan, CleanRequest, Reclaimable};
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_protocol::describe::Tone;
@@ -133,7 +133,7 @@ fn show(plan: &CleanPlan, now: jiff::Timestamp, args: &CleanArgs, out: &Out) {
     }
 }
 
-fn words(left: &LeftBehind) -> String {
+fn words(left: &Reclaimable) -> String {
     let mut parts = Vec::new();
     if left.workspace.is_some() {
         parts.push(format!("files {}", size(left.workspace_bytes)));

@@ -236,7 +236,7 @@ mod tests {
               "path": "b.rs"
             },
             {
-              "action": "bring_back",
+              "action": "restore_workspace",
               "path": "c.rs"
             }
           ],

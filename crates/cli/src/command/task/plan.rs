@@ -129,7 +129,7 @@ fn with_agent(
         }
         match review(&mut draft, asks, true, app, top, out)? {
             Verdict::Write => return Ok(draft),
-            Verdict::Change(words) if planner.may_go_on() => planner.change(&words),
+            Verdict::Change(words) if planner.may_continue() => planner.change(&words),
             Verdict::Change(words) => return Err(refused(&words)),
             Verdict::Refused(why) => planner.refuse(&why)?,
         }

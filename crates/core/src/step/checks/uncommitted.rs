@@ -36,7 +36,7 @@ impl Driver {
             return Ok(None);
         }
         let now = self.ctx.clock.now();
-        let made = self.workspace.loose_commit(&subject.tree, &subject.commit, now)?;
+        let made = self.workspace.unreferenced_commit(&subject.tree, &subject.commit, now)?;
         let start = self.original_commit(&subject.baseline.start, &subject.baseline.head)?;
         Ok(made.map(|checked| Subject { checked, start, beside, ..subject.clone() }))
     }
