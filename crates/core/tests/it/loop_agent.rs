@@ -476,7 +476,9 @@ fn a_closure_that_breaks_suspends_the_run_and_says_so() {
     });
     assert_continues_after_a_panic(&watched.build().unwrap());
     let on_token = breaks_once();
-    assert_continues_after_a_panic(&fresh(1).completion(grep()).on_token(move |_| on_token()).build().unwrap());
+    assert_continues_after_a_panic(
+        &fresh(1).completion(grep()).on_token(move |_| on_token()).build().unwrap(),
+    );
     // Also if it panics after a wait, on the task that awaits the run.
     let check = Arc::new(breaks_once());
     let checked = fresh(2).completion(grep()).completion(Completion::check("own", move |_| {
@@ -489,7 +491,9 @@ fn a_closure_that_breaks_suspends_the_run_and_says_so() {
     }));
     assert_continues_after_a_panic(&checked.build().unwrap());
     let update = breaks_once();
-    assert_continues_after_a_panic(&fresh(3).completion(grep()).on_update(move |_| update()).build().unwrap());
+    assert_continues_after_a_panic(
+        &fresh(3).completion(grep()).on_update(move |_| update()).build().unwrap(),
+    );
 }
 
 #[test]

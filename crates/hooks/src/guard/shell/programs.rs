@@ -185,7 +185,11 @@ impl Shell<'_> {
         }
         let root = ["/", "/*", "/."].contains(&rest.as_str());
         if recursive && root && !arg.contains("NONEMPTY") && !text::has_output(arg) {
-            self.refuse(Category::Files, line, "If that variable is empty, it deletes the whole machine; `${NAME:?}` fails instead.");
+            self.refuse(
+                Category::Files,
+                line,
+                "If that variable is empty, it deletes the whole machine; `${NAME:?}` fails instead.",
+            );
         }
     }
 
