@@ -74,7 +74,7 @@ pub(super) fn check(files: &TaskTexts, found: &mut Vec<Diagnostic>) {
             files.name(),
             Span::START,
             format!("the prompt has no heading for: {}", missing.join(", ")),
-            "say what to do, when it is done, what must stay as it is, and how it is verified",
+            "describe the work, when it is done, what must not change, and how it is verified",
         ));
     }
 }
