@@ -1,9 +1,9 @@
 //! What happens while a run is prepared, for interfaces to show. This crate prints nothing.
 
 use crate::assumptions::Assumptions;
-use crate::request::PlaceRequest;
+use crate::request::Workplace;
 use crate::task::lint::checks::TaskCheck;
-use ralph_loop_core::{LiveStatus, Observer};
+use ralph_loop_core::{Observer, SessionProgress};
 use ralph_loop_domain::ports::Stream;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_git::LeftOut;
@@ -38,7 +38,7 @@ pub enum Notice<'a> {
         /// The settings that include it.
         settings: &'a Settings,
         /// The agent's workspace.
-        place: &'a PlaceRequest,
+        place: &'a Workplace,
     },
     /// The checks that decide a new run.
     Checks(&'a [TaskCheck]),
@@ -88,6 +88,6 @@ impl Reporter for SilentReporter {
 
 impl Observer for SilentReporter {
     fn event(&mut self, _: &RunState, _: &Event) {}
-    fn live(&mut self, _: &RunState, _: &LiveStatus<'_>) {}
+    fn live(&mut self, _: &RunState, _: &SessionProgress<'_>) {}
     fn output(&mut self, _: Stream, _: &[u8]) {}
 }

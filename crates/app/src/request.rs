@@ -26,7 +26,7 @@ pub struct RunRequest {
     pub unfinished: Unfinished,
     /// Settings that override files.
     pub overrides: Overrides,
-    pub place: PlaceRequest,
+    pub place: Workplace,
     /// The branch that iterations are committed to.
     pub branch: Option<String>,
     /// Sandbox strength on this machine.
@@ -114,7 +114,7 @@ pub enum Unfinished {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PlaceRequest {
+pub enum Workplace {
     #[default]
     InPlace,
     Worktree,
@@ -187,7 +187,7 @@ impl Overrides {
 #[serde(rename_all = "snake_case")]
 pub enum NotifyRequest {
     /// None, whatever the configuration says.
-    Nobody,
+    Off,
     /// An additional one.
     Also(Box<NotifyConfig>),
 }
@@ -200,10 +200,10 @@ mod tests {
     fn a_request_survives_the_way_to_another_process() {
         let request = RunRequest {
             task: TaskInput::Text("# Do it".into()),
-            place: PlaceRequest::Clone { from: "../x".into(), depth: Some(1), sparse: vec!["a".into()] },
+            place: Workplace::Clone { from: "../x".into(), depth: Some(1), sparse: vec!["a".into()] },
             isolation: Some(Isolation::None),
             publish: Some(Publish::Push),
-            notify: vec![NotifyRequest::Nobody],
+            notify: vec![NotifyRequest::Off],
             overrides: Overrides { max_cost: Some(1.5), ..Overrides::default() },
             ..RunRequest::in_folder("/repo")
         };

@@ -15,8 +15,8 @@ use ralph_loop_agents::{
     ToolsAgent, presets,
 };
 use ralph_loop_core::clock::SystemClock;
-use ralph_loop_core::driver::DriverParts;
-use ralph_loop_core::{CancelFlag, Helpers, Refusals, WriterOptions};
+use ralph_loop_core::driver::RunPorts;
+use ralph_loop_core::{CancelToken, Helpers, Refusals, WriterOptions};
 use ralph_loop_domain::model::price::PriceTable;
 use ralph_loop_domain::model::{ModelClient, Pricing};
 use ralph_loop_domain::ports::{Agent, Sandbox, Workspace};
@@ -26,7 +26,7 @@ use ralph_loop_git::{GitWorkspace, HandBack, Repo, WorkspaceOptions};
 use ralph_loop_journal::folder::layout::{RalphDir, StateHome};
 use ralph_loop_journal::folder::registry;
 use ralph_loop_journal::folder::registry::Registration;
-use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::journal::RunPaths;
 use ralph_loop_journal::lock::RunLock;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
@@ -36,14 +36,14 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// Journal paths of a run.
-pub fn places(env: &Environment, home: &StateHome, run: &RunId) -> Places {
+pub fn places(env: &Environment, home: &StateHome, run: &RunId) -> RunPaths {
     let elsewhere = env.hold().map(|hold| hold.seal.clone());
-    Places { dir: home.record(run), seal: Some(home.seal(run)), spare: None, elsewhere }
+    RunPaths { dir: home.record(run), seal: Some(home.seal(run)), spare: None, elsewhere }
 }
 
 /// Journal paths of a registered run, wherever its record is.
-pub fn places_of(home: &StateHome, entry: &Registration) -> Places {
-    Places {
+pub fn places_of(home: &StateHome, entry: &Registration) -> RunPaths {
+    RunPaths {
         dir: entry.run_dir(),
         seal: Some(home.seal(&entry.run_id)),
         spare: entry.spare.clone(),
@@ -111,9 +111,9 @@ pub fn parts(
     spec: &RunSpec,
     repo: Repo,
     lock: &RunLock,
-    cancel: Arc<CancelFlag>,
+    cancel: Arc<CancelToken>,
     report: &dyn Reporter,
-) -> Result<DriverParts, AppError> {
+) -> Result<RunPorts, AppError> {
     let places = places(env, home, &spec.run_id);
     let other = handover::connect(env, spec, &repo)?;
     let redactor = Arc::new(env.redactor(&spec.origin));
@@ -160,7 +160,7 @@ pub fn parts(
     };
     let access = ModelAccess::new(env, spec, &redactor);
     let custom_checks = hidden::checks(home, &spec.run_id, &cancel);
-    Ok(DriverParts {
+    Ok(RunPorts {
         dir: RalphDir::of(folder),
         home: RalphDir::of(spec.home()),
         cooldowns: home.folder_cooldowns(spec.home()),

@@ -2,7 +2,7 @@
 
 use crate::error::DriveError;
 use crate::observers::{Observer, Observers};
-use crate::record::kept_alive::KeptAlive;
+use crate::record::kept_alive::AgentProcesses;
 use crate::refusals::Refusals;
 use ralph_loop_domain::ports::{Clock, CustomCheck, Notifier};
 use ralph_loop_domain::redact::Redactor;
@@ -32,7 +32,7 @@ use std::time::Duration;
 
 /// Suspends a run from outside (a signal handler, another thread). A suspended run can be resumed.
 #[derive(Debug, Default)]
-pub struct CancelFlag {
+pub struct CancelToken {
     signal: AtomicU8,
     times: AtomicU8,
     rest: AtomicBool,
@@ -40,7 +40,7 @@ pub struct CancelFlag {
     look: AtomicBool,
 }
 
-impl CancelFlag {
+impl CancelToken {
     /// The value for [`Self::set`] when the calling program stops awaiting the run.
     pub const CALLER: u8 = 255;
 
@@ -62,27 +62,27 @@ impl CancelFlag {
         }
     }
     /// Requests suspension at the next point where nothing is lost: before the next session, or in a wait.
-    pub fn rest_soon(&self) {
+    pub fn request_idle(&self) {
         self.rest.store(true, Ordering::SeqCst);
     }
-    /// Whether [`Self::rest_soon`] was called.
-    pub fn rests_soon(&self) -> bool {
+    /// Whether [`Self::request_idle`] was called.
+    pub fn is_idle_requested(&self) -> bool {
         self.rest.load(Ordering::SeqCst)
     }
     /// Declares that the code host pushes updates, so the run polls rarely.
-    pub fn is_told_of_news(&self) {
+    pub fn set_push_updates(&self) {
         self.told.store(true, Ordering::SeqCst);
     }
     /// Whether the code host pushes updates.
-    pub fn hears_news(&self) -> bool {
+    pub fn has_push_updates(&self) -> bool {
         self.told.load(Ordering::SeqCst)
     }
     /// Reports an update on the code host: a waiting run polls immediately.
-    pub fn look_soon(&self) {
+    pub fn refresh_now(&self) {
         self.look.store(true, Ordering::SeqCst);
     }
     /// Whether there was an update since the last call.
-    pub(crate) fn takes_look(&self) -> bool {
+    pub(crate) fn take_refresh(&self) -> bool {
         self.look.swap(false, Ordering::SeqCst)
     }
     /// Number of requests; more than one is urgent.
@@ -107,7 +107,7 @@ pub(crate) struct Context {
     pub clock: Arc<dyn Clock>,
     pub redactor: Arc<Redactor>,
     pub observer: Observers,
-    pub cancel: Arc<CancelFlag>,
+    pub cancel: Arc<CancelToken>,
     /// Where clean checkouts are created.
     pub proof_dir: PathBuf,
     pub vars: Vars,
@@ -127,7 +127,7 @@ pub(crate) struct Context {
     /// Interrupts a wait.
     pub waker: Option<Waker>,
     /// What agents keep alive, according to the record.
-    pub kept_alive: KeptAlive,
+    pub kept_alive: AgentProcesses,
     activity: String,
     errors: String,
 }
@@ -145,7 +145,7 @@ impl Context {
         clock: Arc<dyn Clock>,
         redactor: Arc<Redactor>,
         observers: Vec<Box<dyn Observer>>,
-        cancel: Arc<CancelFlag>,
+        cancel: Arc<CancelToken>,
         proof_dir: PathBuf,
     ) -> Self {
         let run = journal.places().dir.clone();
@@ -173,7 +173,7 @@ impl Context {
             own_time: (Duration::ZERO, Duration::ZERO),
             live,
             waker,
-            kept_alive: KeptAlive::default(),
+            kept_alive: AgentProcesses::default(),
             activity: String::new(),
             errors: String::new(),
         }
@@ -243,11 +243,11 @@ impl Context {
     }
 
     /// Fails if this process no longer drives the run: it may have been frozen since it journaled its intent.
-    pub fn still_holds(&self) -> Result<(), DriveError> {
+    pub fn check_lease(&self) -> Result<(), DriveError> {
         match &self.journal.places().elsewhere {
             Some(elsewhere) if !elsewhere.is_held() => {
                 let lost = std::io::Error::other("the hold on the run has run out");
-                Err(JournalError::file("go on with", self.run.path(), lost).into())
+                Err(JournalError::file("continue with", self.run.path(), lost).into())
             }
             _ => Ok(()),
         }
@@ -260,13 +260,13 @@ impl Context {
 
     /// Text for pull requests and notifications: sanitized, then redacted, because an invisible character
     /// would split a secret.
-    pub fn shown_elsewhere(&self, text: &str) -> String {
+    pub fn redact_for_display(&self, text: &str) -> String {
         self.redactor.text(&sanitize::block(text)).into_owned()
     }
 
     /// Adds to `errors.log`, which later prompts quote.
     pub fn error_entry(&mut self, heading: &str, body: &str) {
-        let body = self.shown_elsewhere(body);
+        let body = self.redact_for_display(body);
         self.errors.push_str(&format!("== {} {heading}\n{}\n", self.clock.now(), body.trim_end()));
     }
 
@@ -350,7 +350,7 @@ impl Context {
     }
 
     /// Reports if the engine's own time used up the rest; no further session starts then.
-    pub fn tell_own_time(&mut self) -> Result<bool, DriveError> {
+    pub fn check_overhead(&mut self) -> Result<bool, DriveError> {
         let (own, spent) = (self.own_time.1, self.state.spent().time);
         let max = self.state.spec.settings.budgets.max_wall_time;
         if spent >= max || spent + own < max {
@@ -358,7 +358,7 @@ impl Context {
         }
         self.own_time.1 = Duration::ZERO;
         let cut_ms = u64::try_from(own.as_millis()).unwrap_or(u64::MAX).max(1);
-        let message = format!("the time is used up: {} of it went into the run's own files", duration(own));
+        let message = format!("the time is used up: the run's own files took {} of it", duration(own));
         self.record(EventBody::BudgetWarning { budget: BudgetKind::Time, message, cut_ms }).map(|_| true)
     }
 
@@ -368,7 +368,7 @@ impl Context {
     }
 
     /// Working time of the current step that no event records yet.
-    pub fn untold_time(&self) -> Duration {
+    pub fn unreported_time(&self) -> Duration {
         let (commands, spent) = self.step_time;
         commands.saturating_sub(self.state.spent().time.saturating_sub(spent))
     }
@@ -377,7 +377,7 @@ impl Context {
     pub fn time_is_up(&self, running: Duration) -> bool {
         let budgets = &self.state.spec.settings.budgets;
         budgets.deadline.is_some_and(|deadline| self.clock.now() >= deadline)
-            || self.state.spent().time + self.untold_time() + running >= budgets.max_wall_time
+            || self.state.spent().time + self.unreported_time() + running >= budgets.max_wall_time
     }
 
     /// Whether to stop immediately.

@@ -12,7 +12,7 @@ use ralph_loop_protocol::event::{Event, EventBody};
 use ralph_loop_protocol::outcome::{EndReason, RunResult};
 use ralph_loop_task::spec::RunSpec;
 
-pub use crate::driver_parts::{Attached, Driver, DriverParts};
+pub use crate::driver_parts::{Driver, RunHooks, RunPorts};
 
 /// The outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,25 +25,22 @@ pub enum Progress {
 
 impl Driver {
     /// Creates a run: freezes the spec and opens the journal.
-    pub fn create(spec: RunSpec, parts: DriverParts) -> Result<Self, DriveError> {
+    pub fn create(spec: RunSpec, parts: RunPorts) -> Result<Self, DriveError> {
         Self::drive(RunWriter::create(spec, &parts.writer_options())?, parts)
     }
 
     /// Continues a run from the journal of an earlier process.
-    pub fn resume(parts: DriverParts) -> Result<Self, DriveError> {
+    pub fn resume(parts: RunPorts) -> Result<Self, DriveError> {
         Self::drive(RunWriter::open(&parts.writer_options())?, parts)
     }
 
     /// Drives a run that this process holds and that has a workspace.
-    pub fn drive(writer: RunWriter, parts: DriverParts) -> Result<Self, DriveError> {
-        Self::drive_or_release(writer, parts).map_err(|refused| refused.0)
+    pub fn drive(writer: RunWriter, parts: RunPorts) -> Result<Self, DriveError> {
+        Self::try_new(writer, parts).map_err(|refused| refused.0)
     }
 
     /// Like [`Self::drive`], but returns the parts on failure, so that the caller can retry.
-    pub(crate) fn drive_or_release(
-        writer: RunWriter,
-        parts: DriverParts,
-    ) -> Result<Self, Box<(DriveError, DriverParts)>> {
+    pub(crate) fn try_new(writer: RunWriter, parts: RunPorts) -> Result<Self, Box<(DriveError, RunPorts)>> {
         let (events, first, healed) = (writer.events, writer.first, writer.healed_bytes);
         let mut driver = Self::assemble(writer.state, writer.journal, writer.lease, parts);
         match driver.take_up(&events, first, healed) {
@@ -105,14 +102,14 @@ impl Driver {
         self.ctx.state.tick(self.ctx.clock.now());
         self.ctx.begin_step();
         let mut step = decide(&self.ctx.state);
-        if matches!(step, Step::Work { .. }) && self.ctx.tell_own_time()? {
+        if matches!(step, Step::Work { .. }) && self.ctx.check_overhead()? {
             step = decide(&self.ctx.state);
         }
-        if matches!(step, Step::Work { .. } | Step::Wait { .. }) && self.ctx.cancel.rests_soon() {
+        if matches!(step, Step::Work { .. } | Step::Wait { .. }) && self.ctx.cancel.is_idle_requested() {
             self.ctx.record(EventBody::Suspended { by: "the worker, between two iterations".into() })?;
             return Ok(Progress::Rest);
         }
-        if self.suspends(&step)? {
+        if self.is_suspended(&step)? {
             return Ok(Progress::Rest);
         }
         if matches!(step, Step::Work { .. }) && std::mem::take(&mut self.baseline_due) {
@@ -132,7 +129,7 @@ impl Driver {
         match step {
             Step::Prepare => {
                 self.prepare()?;
-                self.tell_missing_programs()?;
+                self.report_missing_programs()?;
                 self.report_start_faults()?;
             }
             Step::Work { iteration, attempt, agent, model, role, skipped } => {
@@ -169,7 +166,7 @@ impl Driver {
             Step::Finish { reason, summary } => {
                 self.ctx.boundary("finish.before");
                 match reason {
-                    EndReason::Cancelled => self.hand_commits()?,
+                    EndReason::Cancelled => self.push_refs_to_user_repo()?,
                     _ => self.hand_back(None)?,
                 }
                 self.ctx.record(EventBody::Finished { reason, summary })?;
@@ -181,7 +178,7 @@ impl Driver {
     }
 
     /// Suspends the run if requested.
-    fn suspends(&mut self, step: &Step) -> Result<bool, DriveError> {
+    fn is_suspended(&mut self, step: &Step) -> Result<bool, DriveError> {
         let Some(by) = self.ctx.suspend_by.clone() else { return Ok(false) };
         let ends_anyway = matches!(step, Step::Done | Step::AwaitPerson | Step::Finish { .. });
         if ends_anyway || self.ctx.state.people.cancel_by.is_some() {
@@ -202,7 +199,7 @@ impl Driver {
     }
 
     /// Like [`Self::run`], but also returns the run's patch, and the parts for driving it again.
-    pub fn run_and_release(mut self) -> (RunResult, String, DriverParts) {
+    pub fn run_to_end(mut self) -> (RunResult, String, RunPorts) {
         let driven = self.step_to_the_end();
         let result = self.close(driven);
         let diff = self.whole_diff();
@@ -236,7 +233,7 @@ mod tests {
     fn a_driver_and_its_errors_may_move_to_another_thread() {
         fn is_send<T: Send>() {}
         is_send::<super::Driver>();
-        is_send::<super::DriverParts>();
+        is_send::<super::RunPorts>();
         is_send::<super::DriveError>();
     }
 }

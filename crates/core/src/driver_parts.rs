@@ -1,6 +1,6 @@
 //! The parts and state of a driver.
 
-use crate::context::{CancelFlag, Context};
+use crate::context::{CancelToken, Context};
 use crate::help::{Helpers, StuckAdvisor};
 use crate::observers::Observer;
 use crate::refusals::Refusals;
@@ -13,7 +13,7 @@ use ralph_loop_domain::repo::installed::InstalledFolder;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_journal::folder::layout::RalphDir;
-use ralph_loop_journal::journal::{Journal, Places};
+use ralph_loop_journal::journal::{Journal, RunPaths};
 use ralph_loop_journal::live::follow::Follower;
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::id::{MachineId, Seq, TreeId};
@@ -23,14 +23,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Everything a driver gets.
-pub struct DriverParts {
+pub struct RunPorts {
     /// `.ralph/` in the agent's tree, which sessions read and write.
     pub dir: RalphDir,
     /// `.ralph/` in the run's own folder; differs if the agent works on a copy.
     pub home: RalphDir,
     /// Known cooldowns of agents in this folder.
     pub cooldowns: PathBuf,
-    pub places: Places,
+    pub places: RunPaths,
     /// Where clean checkouts are created.
     pub proof_dir: PathBuf,
     /// Cached baseline check results, so that the same files aren't checked twice.
@@ -49,7 +49,7 @@ pub struct DriverParts {
     pub redactor: Arc<Redactor>,
     /// Called in this order.
     pub observers: Vec<Box<dyn Observer>>,
-    pub cancel: Arc<CancelFlag>,
+    pub cancel: Arc<CancelToken>,
     /// Doctor, critic and other helpers.
     pub helpers: Helpers,
     pub refusals: Refusals,
@@ -66,7 +66,7 @@ pub struct DriverParts {
     pub version: Option<String>,
 }
 
-impl DriverParts {
+impl RunPorts {
     pub(crate) fn writer_options(&self) -> WriterOptions {
         WriterOptions {
             places: self.places.clone(),
@@ -79,7 +79,7 @@ impl DriverParts {
 }
 
 /// What [`Driver::attach`] adds.
-pub struct Attached {
+pub struct RunHooks {
     pub observers: Vec<Box<dyn Observer>>,
     /// Asked when the run shows signs of being stuck.
     pub on_stuck: Option<Arc<dyn StuckAdvisor>>,
@@ -116,12 +116,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn assemble(
-        state: RunState,
-        journal: Journal,
-        lease: DriverLease,
-        parts: DriverParts,
-    ) -> Self {
+    pub(crate) fn assemble(state: RunState, journal: Journal, lease: DriverLease, parts: RunPorts) -> Self {
         let mut ctx = Context::new(
             state,
             journal,
@@ -159,9 +154,9 @@ impl Driver {
         }
     }
 
-    pub(crate) fn into_parts(self) -> DriverParts {
+    pub(crate) fn into_parts(self) -> RunPorts {
         let ctx = self.ctx;
-        DriverParts {
+        RunPorts {
             dir: ctx.dir,
             home: ctx.home,
             cooldowns: ctx.cooldowns,
@@ -191,8 +186,8 @@ impl Driver {
 
     /// Adds observers, advisor and checks to a wired driver. New observers first get the events that this
     /// process already journaled.
-    pub fn attach(&mut self, hooks: Attached) {
-        let Attached { mut observers, on_stuck, custom_checks } = hooks;
+    pub fn attach(&mut self, hooks: RunHooks) {
+        let RunHooks { mut observers, on_stuck, custom_checks } = hooks;
         let events = Follower::new(&self.ctx.run.events(), Seq(0)).poll().unwrap_or_default();
         let started = events.iter().rposition(|event| matches!(event.body, EventBody::DriverStarted { .. }));
         // The first process also reports the start of the run.

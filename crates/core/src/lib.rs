@@ -30,7 +30,7 @@
 //!
 //! [`driver::Driver`] performs the steps that [`ralph_loop_domain::decide::decide`] names and appends what happened
 //! to the journal. It reaches the outside world only through the ports of [`ralph_loop_domain::ports`]; the
-//! command line, a server or your own program passes the backends as [`driver::DriverParts`]. A driver can move
+//! command line, a server or your own program passes the backends as [`driver::RunPorts`]. A driver can move
 //! between threads, and one process can run several. [`handle::RunHandle`] watches and steers a run through its
 //! journal and inbox alone.
 
@@ -56,15 +56,15 @@ pub mod run_id;
 mod step;
 mod stuck_detector;
 
-pub use context::CancelFlag;
-pub use driver::{Driver, DriverParts, Progress};
+pub use context::CancelToken;
+pub use driver::{Driver, Progress, RunPorts};
 pub use error::DriveError;
 pub use help::{Helpers, StuckAdvisor, StuckContext};
 pub use loop_agent::{
     AgentHandle, BuildError, Completion, ContextFile, Limits, LoopAgent, LoopAgentBuilder, LoopResult,
 };
 pub use notify::{catch_up, is_outstanding};
-pub use observers::{LiveStatus, Observer};
+pub use observers::{Observer, SessionProgress};
 pub use record::task_book::is_same_task;
 pub use refusals::Refusals;
 pub use resume::run_writer::{RunWriter, WriterOptions};

@@ -178,7 +178,9 @@ fn next(state: &RunState, moment: &ViewContext) -> Option<String> {
         return Some(match (end.reason, end.reason.budget_option()) {
             (EndReason::Completed, _) => format!("`ralph show {id}` shows the proof"),
             (_, Some(option)) => {
-                format!("`ralph resume {id} {option}` goes on with a larger budget, `ralph run` starts again")
+                format!(
+                    "`ralph resume {id} {option}` continues with a larger budget, `ralph run` starts again"
+                )
             }
             _ => format!("`ralph show {id}` shows what was tried, `ralph run` starts again"),
         });
@@ -188,7 +190,7 @@ fn next(state: &RunState, moment: &ViewContext) -> Option<String> {
     }
     // Without a driver, the sentence itself names the command.
     let paused = moment.driven && state.wait.is_some() && state.people.paused_by.is_some();
-    paused.then(|| format!("`ralph resume {id}` goes on"))
+    paused.then(|| format!("`ralph resume {id}` continues"))
 }
 
 fn current(state: &RunState) -> Option<CurrentView> {

@@ -81,12 +81,12 @@ pub fn read(triggers: &Triggers, event: &str, body: &Value) -> Asked {
     let person = body["sender"]["login"].as_str().unwrap_or_default();
     // A template can put a label on an issue in the name of whoever opens it: being able to is not being allowed to.
     if person.is_empty() || !repo.people.iter().any(|one| one.eq_ignore_ascii_case(person)) {
-        return Asked::Nothing("its sender is not among the people");
+        return Asked::Nothing("its sender isn't listed in `people`");
     }
     match (event, body["action"].as_str().unwrap_or_default()) {
         ("issues", "labeled") => labelled(repo, body, person),
         ("issue_comment", "created") => commented(repo, body, person),
-        _ => Asked::Nothing("nothing is done for such an event"),
+        _ => Asked::Nothing("this event has no effect"),
     }
 }
 

@@ -322,7 +322,7 @@ fn told(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::NothingChecks(problem) => {
             model.start.busy = false;
             model.start.problem = Some(problem);
-            let title = "Which command shows that it is done?";
+            let title = "Which command shows that it's done?";
             let hint = "no test command was found here, and nothing is done before something shows it";
             let input = Editor::default();
             model.overlay = Some(Overlay::Ask { title, hint, input, purpose: Purpose::Verify });

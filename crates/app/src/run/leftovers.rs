@@ -3,7 +3,7 @@
 
 use crate::error::AppError;
 use crate::read::find;
-use crate::request::PlaceRequest;
+use crate::request::Workplace;
 use ralph_loop_core::resume::relocate;
 use ralph_loop_domain::repo::protect::covers;
 use ralph_loop_domain::state::RunState;
@@ -28,10 +28,10 @@ pub(super) fn unproven_runs(
     vars: &Vars,
     home: &StateHome,
     origin: &Repo,
-    place: &PlaceRequest,
+    place: &Workplace,
 ) -> Vec<(RunId, Task)> {
     // A clone has nothing of them.
-    if !matches!(place, PlaceRequest::InPlace | PlaceRequest::Worktree) {
+    if !matches!(place, Workplace::InPlace | Workplace::Worktree) {
         return Vec::new();
     }
     let runs = runs_of_repo(vars, home, origin);

@@ -171,7 +171,7 @@ pub fn free_branch(env: &Environment, wanted: &str, remote: &GitRemote) -> Resul
     let mut names = names.filter(|name| is_free(name));
     names.next().ok_or_else(|| {
         AppError::usage(format!("the code host has no room for a branch `{wanted}`"))
-            .hint("another branch is in its way; choose another name with `--branch`")
+            .hint("it conflicts with another branch; choose another name with `--branch`")
     })
 }
 

@@ -7,10 +7,10 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::request::RunRequest;
 use ralph_loop_agents::presets;
-use ralph_loop_core::{CancelFlag, Refusals};
+use ralph_loop_core::{CancelToken, Refusals};
 use ralph_loop_domain::ports::{
-    Exchange, ExecEnd, ExecRequest, ExecSink, Loopback, Sandbox, SandboxError, SandboxKeeper,
-    SandboxProvider, SandboxSpec, StopCause, Stream,
+    ExecEnd, ExecRequest, ExecSink, Loopback, Sandbox, SandboxError, SandboxKeeper, SandboxProvider,
+    SandboxSpec, SharedDir, StopCause, Stream,
 };
 use ralph_loop_domain::secret_name::{is_engine_secret, is_secret_name};
 use ralph_loop_git::{Repo, agent_copy};
@@ -88,7 +88,7 @@ pub fn of_run(
     spec: &RunSpec,
     repo: &Repo,
     refusals: &Refusals,
-    cancel: &CancelFlag,
+    cancel: &CancelToken,
 ) -> Result<Option<SandboxAndKeeper>, AppError> {
     let config = &spec.settings.sandbox;
     let Some(configured) = ConfiguredProvider::find(env, config.provider())? else { return Ok(None) };
@@ -149,7 +149,7 @@ fn made(
     workspace: PathBuf,
     options: HostedOptions,
     name: &str,
-    cancel: &CancelFlag,
+    cancel: &CancelToken,
 ) -> Result<(HostedSandbox, HostedKeeper), AppError> {
     let (tell, answer) = mpsc::channel();
     std::thread::spawn(move || tell.send(HostedSandbox::start(&workspace, options)));
@@ -348,9 +348,9 @@ impl ProviderFactory for ContainerFactory {
         true
     }
     /// A folder at the same path on both sides; `None` for a clean checkout.
-    fn exchange(&self, folder: &Path) -> Option<Exchange> {
+    fn exchange(&self, folder: &Path) -> Option<SharedDir> {
         let place = self.exchange_folder();
-        self.shown.is_workspace(folder).then(|| Exchange {
+        self.shown.is_workspace(folder).then(|| SharedDir {
             outside: place.clone(),
             inside: place,
             sockets: true,

@@ -7,7 +7,7 @@ use crate::agents::isolation::RepoInside;
 use crate::config::model_access;
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::read::facts::RunReading;
+use crate::read::facts::RunSnapshot;
 use crate::task::project::project_commands;
 use crate::trust::repo_file;
 use ralph_loop_core::Refusals;
@@ -58,7 +58,7 @@ pub struct DebugResult {
 
 pub fn run(
     env: &Environment,
-    reading: &RunReading,
+    reading: &RunSnapshot,
     command: DebugCommand,
 ) -> Result<Vec<DebugResult>, AppError> {
     let settings = &reading.state.spec.settings;
@@ -94,7 +94,7 @@ pub fn run(
 
 fn in_sandbox(
     env: &Environment,
-    reading: &RunReading,
+    reading: &RunSnapshot,
     lines: &[Vec<String>],
 ) -> Result<Vec<DebugResult>, AppError> {
     // A separate fence, because the run's own may be in use.
@@ -159,7 +159,7 @@ fn in_sandbox(
     Ok(results)
 }
 
-fn logs(env: &Environment, reading: &RunReading) -> Vec<DebugResult> {
+fn logs(env: &Environment, reading: &RunSnapshot) -> Vec<DebugResult> {
     let redactor = env.redactor(&reading.entry.origin);
     let dir = reading.entry.run_dir();
     let paths = ["ralph.log", "driver.log", "errors.log"].map(|name| (name, dir.path().join(name)));

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_clean_checkout_needs_is_found_by_its_lock_file() {
+    fn setup_is_detected_from_lock_files() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("Cargo.lock"), "").unwrap();
         assert_eq!(setup_commands(folder.path()), []);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_tests_is_not_taken() {
+    fn lookalike_test_scripts_are_ignored() {
         assert_eq!(detect(&[]), [""; 0]);
         let stub = r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#;
         assert_eq!(detect(&[("package.json", stub)]), [""; 0]);

@@ -4,7 +4,7 @@
 mod agents;
 
 use crate::agents::programs::Programs;
-use crate::trust::{Ask, AskKind, Grants, cloud_words, quoted};
+use crate::trust::{Ask, PrivilegeKind, TrustedSet, cloud_words, quoted};
 use ralph_loop_task::config::{ConfigFile, Isolation, ProviderName};
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub struct Screen<'a> {
     /// The sandbox provider the user chose, in their configuration or the environment.
     pub provider: Option<ProviderName>,
     pub programs: &'a Programs,
-    pub grants: &'a Grants,
+    pub grants: &'a TrustedSet,
 }
 
 impl Screen<'_> {
@@ -43,7 +43,7 @@ impl Screen<'_> {
         allowed
     }
 
-    fn ask(&self, kind: AskKind, setting: impl Into<String>, content: &str, text: String) -> Ask {
+    fn ask(&self, kind: PrivilegeKind, setting: impl Into<String>, content: &str, text: String) -> Ask {
         Ask::new(kind, self.source, setting, content, text)
     }
 
@@ -52,7 +52,7 @@ impl Screen<'_> {
     fn sandbox(&self, file: &mut ConfigFile, asks: &mut Vec<Ask>) {
         if file.isolation == Some(Isolation::Landlock) && self.user.isolation != Some(Isolation::Landlock) {
             let text = "the weaker sandbox `landlock`".to_owned();
-            if !self.note(self.ask(AskKind::Sandbox, "isolation", "landlock", text), asks) {
+            if !self.note(self.ask(PrivilegeKind::Sandbox, "isolation", "landlock", text), asks) {
                 file.isolation = None;
             }
         }
@@ -66,7 +66,7 @@ impl Screen<'_> {
                 None => other.is_cloud().then(|| cloud_words(name)),
             };
             let allowed = text.is_none_or(|text| {
-                self.note(self.ask(AskKind::Sandbox, "sandbox.provider", name, text), asks)
+                self.note(self.ask(PrivilegeKind::Sandbox, "sandbox.provider", name, text), asks)
             });
             if !allowed {
                 sandbox.provider = None;
@@ -79,7 +79,7 @@ impl Screen<'_> {
             }
             let text = format!("the volume {} at {} inside the sandbox", quoted(name), quoted(place));
             let content = format!("{name}\0{place}");
-            self.note(self.ask(AskKind::Sandbox, "sandbox.volumes", &content, text), asks)
+            self.note(self.ask(PrivilegeKind::Sandbox, "sandbox.volumes", &content, text), asks)
         });
     }
 
@@ -90,14 +90,14 @@ impl Screen<'_> {
             hosts.retain(|host| {
                 let text = format!("network access to {}", quoted(host));
                 said(&self.user.allowed_hosts, host)
-                    || self.note(self.ask(AskKind::Sandbox, "allowed_hosts", host, text), asks)
+                    || self.note(self.ask(PrivilegeKind::Sandbox, "allowed_hosts", host, text), asks)
             });
         }
         if let Some(names) = &mut file.pass_env {
             names.retain(|name| {
                 let text = format!("your environment variable {} inside the sandbox", quoted(name));
                 said(&self.user.pass_env, name)
-                    || self.note(self.ask(AskKind::Sandbox, "pass_env", name, text), asks)
+                    || self.note(self.ask(PrivilegeKind::Sandbox, "pass_env", name, text), asks)
             });
         }
         // The user's own entries stay when a repo adds some.
@@ -115,14 +115,14 @@ impl Screen<'_> {
         if let Some(remote) = file.remote.clone() {
             let own = self.user.remote.as_deref().unwrap_or("origin");
             let text = format!("results to be pushed to the remote {}", quoted(&remote));
-            if remote != own && !self.note(self.ask(AskKind::Push, "remote", &remote, text), asks) {
+            if remote != own && !self.note(self.ask(PrivilegeKind::Push, "remote", &remote, text), asks) {
                 file.remote = None;
             }
         }
         if let Some(folder) = file.local_forge.clone() {
             let text = format!("results to be pushed to the folder {}", quoted(&folder));
             if self.user.local_forge.as_ref() != Some(&folder)
-                && !self.note(self.ask(AskKind::Push, "local_forge", &folder, text), asks)
+                && !self.note(self.ask(PrivilegeKind::Push, "local_forge", &folder, text), asks)
             {
                 file.local_forge = None;
             }
@@ -139,7 +139,7 @@ pub fn source_of(top: &Path, file: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn screened(user: &str, repo: &str, grants: &Grants) -> (Vec<String>, ConfigFile) {
+    fn screened(user: &str, repo: &str, grants: &TrustedSet) -> (Vec<String>, ConfigFile) {
         let user = ConfigFile::parse(user).unwrap();
         let mut file = ConfigFile::parse(repo).unwrap();
         let programs = Programs::new(Path::new("/nonexistent/repo"), "");
@@ -154,9 +154,9 @@ mod tests {
         "sandbox":{"provider":"local","volumes":{"home":"/home"}},"remote":"evil","local_forge":"/tmp/forge"}"#;
 
     #[test]
-    fn what_opens_the_sandbox_or_chooses_where_to_push_is_found_and_taken_out() {
+    fn privileged_settings_are_found_and_removed() {
         let user = r#"{"sandbox":{"provider":"sbx"}}"#;
-        let (asks, file) = screened(user, EVERYTHING, &Grants::default());
+        let (asks, file) = screened(user, EVERYTHING, &TrustedSet::default());
         let all = [
             "isolation",
             "sandbox.provider",
@@ -171,30 +171,30 @@ mod tests {
         assert_eq!((file.allowed_hosts, file.pass_env), (Some(vec![]), Some(vec![])));
         let sandbox = file.sandbox.unwrap();
         assert!(sandbox.provider.is_none() && sandbox.volumes.is_empty());
-        let (asks, file) = screened(user, EVERYTHING, &Grants::everything());
+        let (asks, file) = screened(user, EVERYTHING, &TrustedSet::everything());
         assert_eq!(asks, all);
         assert_eq!(file, ConfigFile::parse(EVERYTHING).unwrap());
     }
 
     #[test]
-    fn what_the_user_says_too_is_not_asked_about_and_plain_settings_are_not() {
-        assert!(screened(EVERYTHING, EVERYTHING, &Grants::default()).0.is_empty());
+    fn user_allowed_and_plain_settings_need_no_approval() {
+        assert!(screened(EVERYTHING, EVERYTHING, &TrustedSet::default()).0.is_empty());
         let plain = r#"{"isolation":"bwrap","max_iterations":3,"publish":"pr","remote":"origin","setup_commands":["make"],
             "sandbox":{"provider":"docker","vcpu":2},"commit_state":true,"verifiers":[{"name":"t","command_argv":["./t"]}],
             "agents":[{"name":"mine","command_argv":["./agent.sh"],"env":{"A":"b"}}]}"#;
-        assert!(screened("{}", plain, &Grants::default()).0.is_empty());
+        assert!(screened("{}", plain, &TrustedSet::default()).0.is_empty());
         let cloud = r#"{"sandbox":{"provider":"e2b"}}"#;
-        let (asked, file) = screened("{}", cloud, &Grants::default());
+        let (asked, file) = screened("{}", cloud, &TrustedSet::default());
         assert_eq!((asked, file.sandbox.unwrap().provider), (vec!["sandbox.provider".to_owned()], None));
-        assert!(screened(cloud, cloud, &Grants::default()).0.is_empty());
+        assert!(screened(cloud, cloud, &TrustedSet::default()).0.is_empty());
         assert!(
-            screened("{}", r#"{"isolation":"none"}"#, &Grants::default()).0.is_empty(),
+            screened("{}", r#"{"isolation":"none"}"#, &TrustedSet::default()).0.is_empty(),
             "it never counts"
         );
         let (_, file) = screened(
             r#"{"allowed_hosts":["own.example"]}"#,
             r#"{"allowed_hosts":["x.example"]}"#,
-            &Grants::default(),
+            &TrustedSet::default(),
         );
         assert_eq!(file.allowed_hosts, Some(vec!["own.example".to_owned()]), "the user's own stay");
     }

@@ -263,11 +263,7 @@ fn init_overwrites_nothing_and_names_everything_that_is_in_the_way() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[("ralph/prd.md", "mine\n"), ("ralph/prompt.md", "mine too\n")]);
     let refused = repo.ralph(&["init", "--plan"]).exits(2);
-    assert!(
-        refused.stderr.contains("`ralph/prd.md`, `ralph/prompt.md` are there already"),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.stderr.contains("`ralph/prd.md`, `ralph/prompt.md` already exist"), "{}", refused.stderr);
     assert!(!repo.dir.join("ralph/tasks.json").exists() && !repo.dir.join(".ralph").exists());
     repo.write(".ralph/config.json", "{\"max_iterations\": 7}");
     repo.ralph(&["init", "--plan", "--force"]).exits(0);

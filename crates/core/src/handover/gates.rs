@@ -17,16 +17,16 @@ const FEEDBACK_MAX: usize = 24 * 1024;
 
 impl Driver {
     pub(crate) fn read_checks(&mut self) -> Result<(), DriveError> {
-        let tried = self.see_checks();
+        let tried = self.poll_checks();
         self.note(tried).map(|_| ())
     }
 
     pub(crate) fn read_review(&mut self) -> Result<(), DriveError> {
-        let tried = self.see_review();
+        let tried = self.poll_review();
         self.note(tried).map(|_| ())
     }
 
-    fn see_checks(&mut self) -> HandoverResult<()> {
+    fn poll_checks(&mut self) -> HandoverResult<()> {
         let Some(forge) = self.forge.as_deref() else { return Ok(()) };
         let Some(commit) = self.ctx.state.result.published.as_ref().map(|p| p.commit.clone()) else {
             return Ok(());
@@ -78,7 +78,7 @@ impl Driver {
         Ok(())
     }
 
-    fn see_review(&mut self) -> HandoverResult<()> {
+    fn poll_review(&mut self) -> HandoverResult<()> {
         let Some(news) = self.review_news()? else { return Ok(()) };
         self.take_review(news)
     }
@@ -86,7 +86,7 @@ impl Driver {
     /// Updates the pull request once everything is there, unless an approval was withdrawn, changes were
     /// requested, or it was closed since.
     pub(crate) fn update_pr(&mut self) -> Result<(), DriveError> {
-        let tried = self.last_look().and_then(|stands| match stands {
+        let tried = self.final_poll().and_then(|stands| match stands {
             true => self.write_pr(PrOccasion::Proven),
             false => Ok(()),
         });
@@ -94,7 +94,7 @@ impl Driver {
         self.notice_refused_work()
     }
 
-    fn last_look(&mut self) -> HandoverResult<bool> {
+    fn final_poll(&mut self) -> HandoverResult<bool> {
         let Some(news) = self.review_news()? else { return Ok(true) };
         let stands = match news.state {
             ReviewOutcome::Approved => true,
@@ -109,7 +109,7 @@ impl Driver {
 
     fn take_review(&mut self, news: ReviewSeen) -> HandoverResult<()> {
         if news.state == ReviewOutcome::ChangesRequested {
-            self.ctx.error_entry("changes are asked for", &news.feedback);
+            self.ctx.error_entry("the reviewer requested changes", &news.feedback);
         }
         self.ctx.record(EventBody::ReviewSeen(news))?;
         Ok(())
@@ -193,7 +193,7 @@ impl Driver {
     fn next(&self, gate: Gate, others: bool) -> Timestamp {
         let poll = self.ctx.state.spec.settings.handover.poll;
         let wait = match poll {
-            None if others && self.ctx.cancel.hears_news() => SLOW_POLL,
+            None if others && self.ctx.cancel.has_push_updates() => SLOW_POLL,
             poll => next_poll(gate, self.looks(gate), poll),
         };
         let now = self.ctx.clock.now();
@@ -213,7 +213,7 @@ fn withdrawal(taken: &DismissedApproval) -> String {
         None => format!("{} took the approval back", taken.author),
     };
     match taken.message.trim() {
-        "" => format!("{who}, without a word: look for what is not good enough yet.\n"),
+        "" => format!("{who} without a comment: look for what isn't good enough yet.\n"),
         why => tail(&format!("{who}: {why}\n"), FEEDBACK_MAX).to_owned(),
     }
 }

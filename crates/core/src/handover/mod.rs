@@ -125,7 +125,7 @@ impl Driver {
             (Publish::None, _) => Ok(()),
             // Everything passes without changes, so there is nothing to hand over.
             (_, Some(_)) if state.work.commit.is_none() => {
-                self.ctx.notice("nothing was changed: there is nothing to push")?;
+                self.ctx.notice("nothing was changed, so there is nothing to push")?;
                 Ok(())
             }
             (Publish::Push, _) => {
@@ -164,7 +164,7 @@ impl Driver {
         {
             return Err(HandoverFailure::person(
                 other(format!("the branch `{branch}`"), tip.as_str()),
-                "look at who moved it; bring it to that commit, then `ralph resume`",
+                "find out who moved it; reset it to that commit, then `ralph resume`",
             )
             .into());
         }
@@ -250,7 +250,7 @@ impl Driver {
         self.refuse_secrets(&remote, &pushes)?;
         self.ctx.intend(Effect::Push, saved.as_str())?;
         self.ctx.boundary("push.intended");
-        self.ctx.still_holds()?;
+        self.ctx.check_lease()?;
         self.push_over_own(&remote, pushes)?;
         self.ctx.boundary("push.done");
         let iteration = self.ctx.state.iterations.count;
@@ -275,8 +275,8 @@ impl Driver {
                 Some(_) => {
                     let name = push.name.trim_start_matches("refs/heads/");
                     return Err(HandoverFailure::person(
-                        format!("`{name}` on {} has commits that are not known here ({reason})", remote.url),
-                        "look at them; bring the branch back to what ralph pushed, or rename it, then `ralph resume`",
+                        format!("`{name}` on {} has commits that this run doesn't know ({reason})", remote.url),
+                        "review them; reset the branch to what ralph pushed, or rename it, then `ralph resume`",
                     ).into());
                 }
                 None => Lease::Absent,

@@ -28,7 +28,7 @@ impl Driver {
         let head = self.ctx.state.spec.settings.handover.branch.clone().unwrap_or_default();
         self.ctx.intend(Effect::PullRequest, head)?;
         self.ctx.boundary("pr.intended");
-        self.ctx.still_holds()?;
+        self.ctx.check_lease()?;
         let Some(forge) = self.forge.as_deref() else { return Ok(()) };
         let state = &self.ctx.state;
         let settings = &state.spec.settings.handover;
@@ -41,7 +41,7 @@ impl Driver {
             return self.pr_is_over(pr);
         }
         let proof = std::fs::read(self.ctx.run.proof()).unwrap_or_default();
-        let clean = |text: String| self.ctx.shown_elsewhere(&text);
+        let clean = |text: String| self.ctx.redact_for_display(&text);
         let title = clean(text::title(state));
         let body = clean(text::body(state, why, &proof));
         let draft = match why {
@@ -92,10 +92,10 @@ impl Driver {
         if let Some(issue) = settings.issue {
             self.ctx.intend(Effect::Comment, format!("issue {issue}"))?;
             self.ctx.boundary("comment.intended");
-            self.ctx.still_holds()?;
+            self.ctx.check_lease()?;
             let Some(forge) = self.forge.as_deref() else { return Ok(()) };
             let mark = format!("run {}", self.ctx.state.spec.run_id);
-            let body = self.ctx.shown_elsewhere(&text::issue_comment(&self.ctx.state, why, &pr.url));
+            let body = self.ctx.redact_for_display(&text::issue_comment(&self.ctx.state, why, &pr.url));
             forge.comment(issue, &mark, &body)?;
             self.ctx.boundary("pr.commented");
         }

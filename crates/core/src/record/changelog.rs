@@ -60,7 +60,7 @@ pub(crate) fn append(ctx: &Context, current: &Current, verdict: Verdict) -> Resu
         }
     }
     let _ = writeln!(entry, "- logs: [iteration](../runs/{run}/iterations/{n}/)\n");
-    let entry = ctx.shown_elsewhere(&entry);
+    let entry = ctx.redact_for_display(&entry);
     for file in [format!("changelog/{}.md", current.agent), "changelog/global.md".into()] {
         // After a restart, the same iteration may be judged again.
         if ends_with_entry(&ctx.home, &file, &heading) {

@@ -1,7 +1,7 @@
 //! A run's live output for other processes, and waiting for controls. Failures never fail a run.
 
 use crate::context::Context;
-use ralph_loop_journal::live::{LiveBody, LivePosition, LiveStream};
+use ralph_loop_journal::live::{LivePayload, LivePosition, LiveStream};
 use std::time::Duration;
 
 impl Context {
@@ -22,7 +22,7 @@ impl Context {
     }
 
     /// Shows a complete, redacted and bounded item.
-    pub fn show(&mut self, body: &LiveBody) {
+    pub fn show(&mut self, body: &LivePayload) {
         self.live.note(self.position(), body);
         self.observer.shown(&self.state, body);
     }

@@ -2,7 +2,7 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use ralph_loop_domain::ports::{Dismissal, SandboxNews};
+use ralph_loop_domain::ports::{Dismissal, SandboxEvent};
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::outcome::EndReason;
 
@@ -12,9 +12,9 @@ impl Driver {
         let news = self.keeper.as_ref().map(|keeper| keeper.news()).unwrap_or_default();
         for news in news {
             match news {
-                SandboxNews::Ready(made) => self.ctx.record(EventBody::SandboxReady(made)).map(drop)?,
-                SandboxNews::Gone(gone) => self.ctx.record(EventBody::SandboxGone(gone)).map(drop)?,
-                SandboxNews::Notice(words) => {
+                SandboxEvent::Ready(made) => self.ctx.record(EventBody::SandboxReady(made)).map(drop)?,
+                SandboxEvent::Gone(gone) => self.ctx.record(EventBody::SandboxGone(gone)).map(drop)?,
+                SandboxEvent::Notice(words) => {
                     let words = self.ctx.redactor.text(&words).into_owned();
                     self.ctx.notice(words)?;
                 }

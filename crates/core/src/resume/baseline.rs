@@ -43,7 +43,7 @@ impl Driver {
         let path = self.ctx.run.proof();
         let sound = std::fs::read(&path).is_ok_and(|text| Digest::of(&text) == digest);
         if !sound && state.result.finished.is_none() {
-            let reason = format!("`{}` is not what was journalled", path.display());
+            let reason = format!("`{}` isn't what was journaled", path.display());
             self.ctx.record(EventBody::ProofVoided { reason })?;
         }
         Ok(())

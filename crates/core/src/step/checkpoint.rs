@@ -43,7 +43,7 @@ impl Driver {
                 None => without_trailers(&wanted),
             };
         }
-        let message = self.ctx.shown_elsewhere(&message);
+        let message = self.ctx.redact_for_display(&message);
         let cut = self.ctx.state.was_cut();
         let kept_out = cut && self.ctx.state.spec.hands_back();
         let on_branch =
@@ -58,7 +58,7 @@ impl Driver {
         })?;
         self.ctx.boundary("checkpoint.committed");
         match kept_out {
-            true => self.hand_commits()?,
+            true => self.push_refs_to_user_repo()?,
             false => self.hand_back(checkpoint.commit.clone())?,
         }
         let patch = match (&before, &checkpoint.commit) {
@@ -145,7 +145,7 @@ impl Driver {
             self.ctx.error_entry(
                 &format!("iteration {iteration}: edits in a submodule are not part of the result"),
                 &format!(
-                    "a submodule is another repository; what is to count must stand outside of it: {}",
+                    "a submodule is another repository, so its changes don't count: {}",
                     edited.join(", ")
                 ),
             );

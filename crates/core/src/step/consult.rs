@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::help::{self, RunRecord, StuckContext};
-use crate::observers::LiveStatus;
+use crate::observers::SessionProgress;
 use ralph_loop_domain::ports::{
     Agent, AskAnswer, AskError, AskErrorKind, AskSink, AskTarget, AskedAgent, Asker, StopCause,
 };
@@ -67,7 +67,7 @@ impl Driver {
                 Apply::Auto => "applied",
             }
         );
-        let text = self.ctx.shown_elsewhere(&diagnosis.report.markdown(&heading));
+        let text = self.ctx.redact_for_display(&diagnosis.report.markdown(&heading));
         write_report(&self.ctx, &text)?;
         let json = serde_json::to_vec_pretty(&diagnosis.report).unwrap_or_default();
         let digest = artifacts::write(
@@ -113,15 +113,15 @@ impl Driver {
                 let mut sink = ConsultSink::new(&mut self.ctx, "a critic looks at the last changes");
                 let answer = asker.ask(&question, &mut sink);
                 sink.done()?;
-                self.heard(profile.name, answer)?
+                self.critic_result(profile.name, answer)?
             }
             (asker, _) => match eyes.and_then(|name| self.agents.iter().position(|a| *a.name() == name)) {
                 Some(at) => {
                     let name = self.agents[at].name().to_string();
                     let answer = self.ask_agent(asker.as_deref(), at, &record)?;
-                    self.heard(name, answer)?
+                    self.critic_result(name, answer)?
                 }
-                None => ("nobody".to_owned(), String::new(), Usage::free()),
+                None => ("nobody".to_owned(), String::new(), Usage::free()), // words: ok (a value in journals)
             },
         };
         let objections = self.ctx.redactor.text(&objections).into_owned();
@@ -131,7 +131,7 @@ impl Driver {
         Ok(())
     }
 
-    fn heard(
+    fn critic_result(
         &mut self,
         by: String,
         answer: Result<AskAnswer, AskError>,
@@ -140,7 +140,7 @@ impl Driver {
             Ok(answer) => (by, help::objections(&answer.text), answer.usage),
             Err(error) => {
                 let problem = one_line(&error.message, 300);
-                self.ctx.notice(format!("the critic {by} could not speak: {problem}"))?;
+                self.ctx.notice(format!("the critic {by} failed: {problem}"))?;
                 (by, String::new(), *error.usage)
             }
         })
@@ -155,15 +155,15 @@ impl Driver {
     ) -> Result<Result<AskAnswer, AskError>, DriveError> {
         let state = &self.ctx.state;
         let agent: &dyn Agent = &*self.agents[at];
-        let nobody = |why: &str| Ok(Err(AskError::free(AskErrorKind::Nobody, why)));
-        let Some(asker) = asker else { return nobody("questions can't be answered here") };
+        let unavailable = |why: &str| Ok(Err(AskError::free(AskErrorKind::NotAvailable, why)));
+        let Some(asker) = asker else { return unavailable("questions can't be answered here") };
         let Some(config) = state.spec.settings.agent(agent.name()).cloned() else {
-            return nobody("it is not configured");
+            return unavailable("it is not configured");
         };
         let Some(commit) =
             state.work.commit.clone().or_else(|| state.baseline.as_ref().map(|b| b.head.clone()))
         else {
-            return nobody("there is nothing to look at yet");
+            return unavailable("there is nothing to look at yet");
         };
         let folder = self.ctx.proof_dir.with_extension("critic");
         let _ = std::fs::remove_dir_all(&folder);
@@ -263,7 +263,7 @@ impl<'a> ConsultSink<'a> {
     }
 
     fn listen(&mut self) -> ControlFlow<StopCause> {
-        let live = LiveStatus {
+        let live = SessionProgress {
             now: self.ctx.clock.now(),
             elapsed: self.ctx.clock.elapsed() - self.started,
             silent: None,

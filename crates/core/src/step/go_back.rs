@@ -21,8 +21,7 @@ impl Driver {
         if files.is_empty() {
             return Ok(());
         }
-        let why =
-            format!("the {role} is to change no file; what it changed was taken back: {}", names(&files));
+        let why = format!("the {role} must not change files; its changes were undone: {}", names(&files));
         self.ctx.record(EventBody::WentBack(WentBack {
             iteration,
             tree: before,

@@ -11,12 +11,12 @@ const FILES_MAX: usize = 200;
 
 impl Driver {
     /// Before a session: brings the user's changes into the copy.
-    pub(crate) fn take_in(&mut self) -> Result<(), DriveError> {
+    pub(crate) fn pull_user_edits(&mut self) -> Result<(), DriveError> {
         if !self.ctx.state.spec.hands_back() {
             return Ok(());
         }
         let Some(user) = self.workspace.user_tree() else { return Err(no_user_tree()) };
-        let taken = user.take_in()?;
+        let taken = user.pull_user_edits()?;
         self.ctx.boundary("takein.after");
         if !taken.is_empty() {
             self.sandbox.folder_edited()?;
@@ -43,13 +43,13 @@ impl Driver {
 
     /// After the user ended the run: commits only. An interrupted session's work stays out of the user's tree
     /// but can be inspected.
-    pub(crate) fn hand_commits(&mut self) -> Result<(), DriveError> {
+    pub(crate) fn push_refs_to_user_repo(&mut self) -> Result<(), DriveError> {
         if !self.ctx.state.spec.hands_back() || self.ctx.state.baseline.is_none() {
             return Ok(());
         }
         let now = self.ctx.clock.now();
         let Some(user) = self.workspace.user_tree() else { return Err(no_user_tree()) };
-        Ok(user.hand_commits(now)?)
+        Ok(user.push_refs_to_user_repo(now)?)
     }
 
     /// After a checkpoint and at the end: copies the agent's changes to the user's tree. Idempotent.

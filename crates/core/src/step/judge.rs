@@ -30,7 +30,7 @@ impl Driver {
         let verdict = judge(&self.ctx.state);
         if current.outdated && current.session.as_ref().is_some_and(|session| session.promised) {
             self.ctx.notice(
-                "the task was edited during this session: what it promised does not count, the next one works on the new text"
+                "the task was edited during this session: its promise doesn't count, and the next session works on the new text"
                     .to_owned(),
             )?;
         }
@@ -70,7 +70,7 @@ impl Driver {
         })?;
         if self.ctx.state.unclaimed_iterations() == UNCLAIMED_TOLD {
             self.ctx.notice(format!(
-                "the checks pass, but {UNCLAIMED_TOLD} sessions in a row did not say that the task is done; the next one is asked to; where passing checks are enough, `\"completion\": \"checks\"` in .ralph/config.json needs no such word"
+                "the checks pass, but {UNCLAIMED_TOLD} sessions in a row didn't say that the task is done; `ralph` asks the next one to; if passing checks are enough, set `\"completion\": \"checks\"` in .ralph/config.json"
             ))?;
         }
         for news in recovery::notice(&self.ctx.state, iteration, verdict, &seen, context.clone()) {

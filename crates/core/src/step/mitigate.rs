@@ -18,7 +18,7 @@ impl Driver {
                 Some(Fallback::Agent { benched: agent, .. }) => benched = Some(agent),
                 None => {}
             },
-            // A doctor interrupted by a crash is asked again, unless its report is journaled.
+            // Runs the doctor again if a crash interrupted it before its report was journaled.
             Rung::Doctor if self.ctx.state.stuck.diagnosed_at != Some(self.ctx.state.iterations.count) => {
                 self.diagnose()?
             }

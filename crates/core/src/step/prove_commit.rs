@@ -1,13 +1,13 @@
 //! Proves a commit that no run made: the baseline, trees and state machine of a run, without agents and
 //! sessions.
 
-use crate::driver_parts::{Driver, DriverParts};
+use crate::driver_parts::{Driver, RunPorts};
 use crate::error::DriveError;
 use crate::resume::run_writer::RunWriter;
 use crate::step::checks::baseline_checks::BaselineEnd;
 use crate::step::checks::clean_checkout::{SetupEnd, make_dir};
 use crate::step::checks::prove::{Finding, PATCH_MAX, Subject};
-use crate::step::checks::verify::{CheckPlace, CheckRuns, Checked, HowToCheck};
+use crate::step::checks::verify::{CheckOptions, CheckOutcome, CheckRuns, CheckTarget};
 use ralph_loop_domain::ports::{Baseline, Dismissal};
 use ralph_loop_domain::proof::{Proof, ProofLevel};
 use ralph_loop_domain::repo::protect::{ProtectedChange, ProtectedKind, covers};
@@ -78,7 +78,7 @@ impl Driver {
     /// Proves a commit in a record that is only used for this. `None` if it was canceled.
     pub fn prove_commit(
         writer: RunWriter,
-        parts: DriverParts,
+        parts: RunPorts,
         wanted: &CommitToProve,
     ) -> Result<Option<CommitProof>, DriveError> {
         let mut driver = Self::assemble(writer.state, writer.journal, writer.lease, parts);
@@ -219,11 +219,11 @@ impl Driver {
         let verifiers: Vec<_> = self.ctx.state.spec.settings.required().cloned().collect();
         for verifier in verifiers {
             let log = logs.join(format!("check-{}.log", verifier.name));
-            let how = HowToCheck { env: &checkout.env, watch: false };
-            let place = CheckPlace { sandbox: &*checkout.sandbox, tree: &subject.tree, log: &log, how };
+            let how = CheckOptions { env: &checkout.env, watch: false };
+            let place = CheckTarget { sandbox: &*checkout.sandbox, tree: &subject.tree, log: &log, how };
             let result = match runs.run(&mut self.ctx, &verifier, &place)? {
-                Checked::Stopped => return Ok(None),
-                Checked::Result(result, ..) => result,
+                CheckOutcome::Stopped => return Ok(None),
+                CheckOutcome::Result(result, ..) => result,
             };
             let before = whole.into_iter().flat_map(|run| &run.results).find(|one| one.name == result.name);
             let executed = before.and_then(|one| one.tests).map_or(0, |tests| tests.executed());

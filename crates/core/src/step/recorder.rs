@@ -3,13 +3,13 @@
 
 use crate::context::Context;
 use crate::error::DriveError;
-use crate::observers::LiveStatus;
+use crate::observers::SessionProgress;
 use ralph_loop_domain::budget_warning::budget_warnings_with;
 use ralph_loop_domain::model::Pricing;
 use ralph_loop_domain::ports::{ActionEnd, ActionStart, Agent, SessionSink, StopCause, Stream};
 use ralph_loop_domain::redact::RedactStream;
 use ralph_loop_journal::folder::artifacts::OutputLog;
-use ralph_loop_journal::live::{LiveBody, LiveStream};
+use ralph_loop_journal::live::{LivePayload, LiveStream};
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::event::{ActionFinished, ActionStarted, EventBody};
 use ralph_loop_protocol::money::{Tokens, Usd};
@@ -125,7 +125,7 @@ impl<'a> Recorder<'a> {
     /// Shows the agent's activity unless something else did.
     fn show_doing(&mut self) {
         if std::mem::take(&mut self.doing) {
-            self.ctx.show(&LiveBody::Activity { text: self.activity.clone() });
+            self.ctx.show(&LivePayload::Activity { text: self.activity.clone() });
         }
     }
 
@@ -134,10 +134,10 @@ impl<'a> Recorder<'a> {
             ActionLine { name: Some(name), .. } => {
                 let what =
                     if std::mem::take(&mut self.doing) { self.activity.clone() } else { String::new() };
-                self.ctx.show(&LiveBody::ToolCall { name: one_line(&name, 60), what });
+                self.ctx.show(&LivePayload::ToolCall { name: one_line(&name, 60), what });
             }
             ActionLine { result: Some(result), is_error, .. } => {
-                self.ctx.show(&LiveBody::ToolResult { ok: !is_error, text: one_line(&result, 200) });
+                self.ctx.show(&LivePayload::ToolResult { ok: !is_error, text: one_line(&result, 200) });
             }
             ActionLine { .. } => {}
         }
@@ -222,7 +222,7 @@ impl SessionSink for Recorder<'_> {
         let what = one_line(&self.ctx.redactor.text(&action.what), 200);
         // The preceding activity line describes it best.
         let line = if std::mem::take(&mut self.doing) { self.activity.clone() } else { what.clone() };
-        self.ctx.show(&LiveBody::ToolCall { name: one_line(&action.action, 60), what: line });
+        self.ctx.show(&LivePayload::ToolCall { name: one_line(&action.action, 60), what: line });
         if action.number <= ACTION_EVENTS_MAX {
             let (iteration, number) = (self.iteration, action.number);
             let action = one_line(&action.action, 60);
@@ -236,7 +236,7 @@ impl SessionSink for Recorder<'_> {
             self.ctx.note_resources(agent);
         }
         let result = one_line(&self.ctx.redactor.text(&action.result), 200);
-        self.ctx.show(&LiveBody::ToolResult { ok: action.ok, text: result.clone() });
+        self.ctx.show(&LivePayload::ToolResult { ok: action.ok, text: result.clone() });
         if action.number <= ACTION_EVENTS_MAX {
             self.record(EventBody::ActionFinished(ActionFinished {
                 iteration: self.iteration,
@@ -260,7 +260,7 @@ impl SessionSink for Recorder<'_> {
 
     fn used(&mut self, tokens: &Tokens) {
         self.used = *tokens;
-        self.ctx.show(&LiveBody::Tokens { tokens: *tokens, cost_usd: self.estimate() });
+        self.ctx.show(&LivePayload::Tokens { tokens: *tokens, cost_usd: self.estimate() });
     }
 
     fn poll(&mut self) -> ControlFlow<StopCause> {
@@ -274,7 +274,7 @@ impl SessionSink for Recorder<'_> {
         self.last_poll = now;
         self.show_doing();
         self.ctx.live.keep_pace(now);
-        let live = LiveStatus {
+        let live = SessionProgress {
             now: self.ctx.clock.now(),
             elapsed: now - self.started,
             silent: Some(now - self.last_output),

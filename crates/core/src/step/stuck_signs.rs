@@ -4,7 +4,7 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::record::log_tail::read_tail;
 use crate::step::checks::measure;
-use crate::step::checks::verify::{CheckPlace, Checked, HowToCheck, run_check};
+use crate::step::checks::verify::{CheckOptions, CheckOutcome, CheckTarget, run_check};
 use ralph_loop_domain::recovery;
 use ralph_loop_domain::state::{Current, RunState};
 use ralph_loop_domain::stuck;
@@ -70,11 +70,11 @@ impl Driver {
         let mut found = Vec::new();
         for verifier in verifiers.iter().filter(|v| names.contains(&v.name)) {
             let log = folder.join(format!("check-{}.again.log", verifier.name));
-            let how = HowToCheck::default();
-            let place = CheckPlace { sandbox: &*self.sandbox, tree: &tree, log: &log, how };
+            let how = CheckOptions::default();
+            let place = CheckTarget { sandbox: &*self.sandbox, tree: &tree, log: &log, how };
             match run_check(&mut self.ctx, verifier, &place)? {
-                Checked::Result(..) => found.extend(numbers::measured(&read_tail(&log, OUTPUT_MAX))),
-                Checked::Stopped => return Ok(None),
+                CheckOutcome::Result(..) => found.extend(numbers::measured(&read_tail(&log, OUTPUT_MAX))),
+                CheckOutcome::Stopped => return Ok(None),
             }
         }
         Ok(Some(found))

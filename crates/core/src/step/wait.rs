@@ -3,7 +3,7 @@
 
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::observers::LiveStatus;
+use crate::observers::SessionProgress;
 use crate::step::recorder::POLL;
 use jiff::Timestamp;
 use ralph_loop_domain::decide::{Step, decide};
@@ -21,7 +21,7 @@ impl Driver {
             let now = self.ctx.clock.now();
             self.ctx.state.tick(now);
             self.ctx.read_inbox()?;
-            if self.ctx.suspend_by.is_some() || self.ctx.cancel.rests_soon() {
+            if self.ctx.suspend_by.is_some() || self.ctx.cancel.is_idle_requested() {
                 break;
             }
             // A control, or the end of the wait, may change the next step.
@@ -30,13 +30,17 @@ impl Driver {
                 _ => break,
             }
             if let Some(gate) = self.ctx.state.handover.gate.map(|facts| facts.gate)
-                && self.ctx.cancel.takes_look()
+                && self.ctx.cancel.take_refresh()
             {
                 news = Some(gate);
                 break;
             }
-            let live =
-                LiveStatus { now, elapsed: self.ctx.clock.elapsed() - begun, silent: None, activity: reason };
+            let live = SessionProgress {
+                now,
+                elapsed: self.ctx.clock.elapsed() - begun,
+                silent: None,
+                activity: reason,
+            };
             self.ctx.observer.live(&self.ctx.state, &live);
             self.ctx.rest(POLL);
         }

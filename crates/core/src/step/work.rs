@@ -37,7 +37,7 @@ impl Driver {
     ) -> Result<(), DriveError> {
         self.ctx.boundary("work.before");
         self.workspace.check_place(self.ctx.state.spec.commits_on_branch())?;
-        self.take_in()?;
+        self.pull_user_edits()?;
         self.ctx.sync_guardrails();
         self.show();
         if !self.set_up_workspace()? {
@@ -80,7 +80,7 @@ impl Driver {
         // Sync everything journaled before spending money again.
         self.ctx.journal.barrier()?;
         self.ctx.boundary("work.started");
-        self.ctx.still_holds()?;
+        self.ctx.check_lease()?;
         let watch = self.ctx.watch_files();
         let spec = &self.ctx.state.spec;
         let run_id = spec.run_id.clone();
@@ -121,7 +121,7 @@ impl Driver {
         let mut report = report?;
         // A session that changed files did something, even if its output is empty or looks like a refused
         // login.
-        if is_doubtful(&report, config.output_format)
+        if needs_tree_check(&report, config.output_format)
             && Some(self.workspace.tree()?) != self.ctx.state.work.tree
         {
             report.end = match (report.exit_code, report.end) {
@@ -154,12 +154,12 @@ impl Driver {
         let completed = report.end == SessionEnd::Completed;
         let claimed = claim(&report.final_message, promise);
         let promised = completed && (report.wishes.done || claimed == Claim::Promised);
-        if completed && !promised && claimed == Claim::InSentence {
+        if completed && !promised && claimed == Claim::NotOnOwnLine {
             self.ctx.notice("the promise was not alone on its line, so it does not count")?;
         }
         let wishes = if completed { report.wishes } else { AgentRequests::default() };
         let message = report.final_message.replace(&format!("<promise>{promise}</promise>"), "");
-        let message = told(&self.ctx.redactor.text(&message));
+        let message = session_summary(&self.ctx.redactor.text(&message));
         if !matches!(report.end, SessionEnd::Completed | SessionEnd::Stopped { .. } | SessionEnd::Interrupted)
         {
             let words = report.end.reason().unwrap_or("").to_owned();
@@ -232,7 +232,7 @@ impl Driver {
 }
 
 /// Whether an end was inferred only from printed text: none, or that of a command without an error format.
-fn is_doubtful(report: &SessionReport, format: OutputFormat) -> bool {
+fn needs_tree_check(report: &SessionReport, format: OutputFormat) -> bool {
     match report.end {
         SessionEnd::Empty => true,
         SessionEnd::Auth { .. } | SessionEnd::Billing { .. } => format == OutputFormat::Text,
@@ -294,8 +294,8 @@ fn session_protected(spec: &RunSpec) -> Vec<String> {
 }
 
 /// The useful part of a final message: its start, and of a long one the last paragraph, where questions are.
-fn told(message: &str) -> String {
-    let (whole, last) = (change_text::told(message), change_text::last_paragraph(message));
+fn session_summary(message: &str) -> String {
+    let (whole, last) = (change_text::first_prose(message), change_text::last_paragraph(message));
     if whole.chars().count() <= MESSAGE_MAX {
         return one_line(&whole, MESSAGE_MAX);
     }

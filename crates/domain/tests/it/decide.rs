@@ -275,7 +275,7 @@ fn a_check_without_a_result_has_not_passed() {
     // Half of the required checks have results.
     let mut run = Run::prepared();
     run.started().ended(SessionEnd::Completed, true).checkpointed("t1").checked("tests", true);
-    assert!(matches!(decide(&run.0), Step::Verify { .. }), "the other one is asked for");
+    assert!(matches!(decide(&run.0), Step::Verify { .. }), "the other one is required");
     assert_eq!(judge(&run.0), Verdict::FalsePromise);
     // None has one on this tree: results for another tree don't count.
     let mut run = Run::prepared();
@@ -283,7 +283,7 @@ fn a_check_without_a_result_has_not_passed() {
     run.checked("tests", true).checked("lint", true).checkpointed("t2");
     assert_ne!(judge(&run.0), Verdict::Candidate);
     // No check can have a result: none is required, or no verifier has the required name.
-    for required in [vec![], vec!["nobody".to_owned()]] {
+    for required in [vec![], vec!["missing".to_owned()]] {
         let mut run = Run::new(|config| config.required_verifiers = Some(required)).and_prepared();
         assert_ne!(run.iteration("t1", true, true, true), Verdict::Candidate);
         assert_ne!(decide(&run.0), Step::Prove);
@@ -351,7 +351,7 @@ fn a_promise_on_the_last_allowed_iteration_still_counts() {
 }
 
 #[test]
-fn promising_again_what_was_disproved_is_a_false_promise() {
+fn repeating_a_disproved_promise_is_a_false_promise() {
     let mut run = Run::prepared();
     run.iteration("t1", true, true, true);
     run.proven(false);
@@ -464,7 +464,11 @@ fn agents_take_turns_and_the_first_returns_when_its_rest_is_over() {
     assert_eq!(wait, until + SignedDuration::from_secs(2), "exactly until the reset, and a little");
     run.0.tick(wait);
     let Step::Work { iteration, agent, skipped, .. } = decide(&run.0) else { panic!() };
-    assert_eq!((iteration, agent.as_str(), skipped.len()), (1, "a", 0), "waiting is no iteration");
+    assert_eq!(
+        (iteration, agent.as_str(), skipped.len()),
+        (1, "a", 0),
+        "waiting doesn't count as an iteration"
+    );
     assert_eq!(run.0.stuck.traces.len(), 0, "and no stagnation");
 }
 
@@ -757,7 +761,7 @@ fn giving_up_needs_two_sessions_in_a_row() {
     assert!(matches!(decide(&run.0), Step::Work { .. }), "once is a word, not evidence");
     assert!(
         run.0.people.nudges.iter().any(|n| n.contains("no network")),
-        "the next session is told: {:?}",
+        "the next session gets it: {:?}",
         run.0.people.nudges
     );
     run.iteration("t2", false, false, true);
@@ -869,7 +873,7 @@ fn checks_run_before_the_next_session_after_a_fix() {
         }
         assert!(matches!(decide(&run.0), Step::Work { iteration: 2, .. }));
     }
-    // A final check that lacked something is repeated; if it still does, the user is asked before more work.
+    // Repeats a final check that lacked something; if it still does, `ralph` asks the user before more work.
     let mut run = Run::prepared();
     run.iteration("t1", true, true, true);
     let refused = |run: &mut Run| {

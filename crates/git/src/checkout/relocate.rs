@@ -19,7 +19,7 @@ impl GitWorkspace {
         work: Option<&CommitId>,
         protected: &[String],
     ) -> Result<Baseline, WorkspaceError> {
-        self.take_over(old, work, protected).map_err(|e| e.during("bring the run here"))
+        self.take_over(old, work, protected).map_err(|e| e.during("fetch the run"))
     }
 
     fn take_over(

@@ -28,7 +28,7 @@ use crate::snapshot::state_dir::PREFIX;
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, HandedBack, Leftovers, Publisher, RecordsFor, UserTree,
+    Baseline, Checkpoint, CheckpointRequest, HandedBack, Leftovers, Publisher, RecordsFor, UserCheckout,
     Workspace, WorkspaceError,
 };
 use ralph_loop_domain::repo::protect::ProtectedChange;
@@ -195,7 +195,7 @@ impl HandBack {
         }
         let branch = match branch {
             Some(branch) => branch,
-            None => self.both().hand_commits(None)?,
+            None => self.both().push_refs_to_user_repo(None)?,
         };
         let branch = self.both().hand_branch(branch, at)?;
         if let Branch::Kept(name) = &branch {
@@ -223,7 +223,7 @@ impl HandBack {
             let who = &agent.options.identity;
             extra = Some(agent.objects.commit(&tree, Some(parent), who, at.as_second(), message)?);
         }
-        self.both().hand_commits(extra)
+        self.both().push_refs_to_user_repo(extra)
     }
 
     fn both(&mut self) -> TwoRepos<'_> {
@@ -233,14 +233,14 @@ impl HandBack {
 
     fn hand_refs_now(&mut self, at: Timestamp) -> Result<Branch> {
         self.agreed()?;
-        let branch = self.both().hand_commits(None)?;
+        let branch = self.both().push_refs_to_user_repo(None)?;
         self.both().hand_branch(branch, at)
     }
 
     /// Called before git reads the copy: nothing in its folder may make git run programs.
     fn seal(&self) -> Result<(), WorkspaceError> {
         crate::agent_copy::git_dir::seal(&self.agent.repo.top, &self.user.repo, &self.user.folder)
-            .map_err(|e| e.during("look at the agent's files"))
+            .map_err(|e| e.during("read the agent's files"))
     }
 }
 
@@ -275,7 +275,7 @@ impl Workspace for HandBack {
         self.seal()?;
         if self.user.refs.read(&self.user.own_ref("start")).ok().flatten().is_none() {
             let gone = Error::refused("the start of the run is gone from your repo", "start a new run");
-            return Err(gone.during("go on"));
+            return Err(gone.during("continue"));
         }
         self.user.begin(&[])?;
         self.agent.begin(protected)
@@ -343,14 +343,14 @@ impl Workspace for HandBack {
         self.user.damage().or_else(|| self.agent.damage())
     }
 
-    fn loose_commit(
+    fn unreferenced_commit(
         &mut self,
         tree: &TreeId,
         parent: &CommitId,
         at: Timestamp,
     ) -> Result<Option<CommitId>, WorkspaceError> {
         self.seal()?;
-        self.agent.loose_commit(tree, parent, at)
+        self.agent.unreferenced_commit(tree, parent, at)
     }
 
     fn leftovers_of_unproven_runs(
@@ -391,7 +391,7 @@ impl Workspace for HandBack {
         &mut self.agent
     }
 
-    fn user_tree(&mut self) -> Option<&mut dyn UserTree> {
+    fn user_tree(&mut self) -> Option<&mut dyn UserCheckout> {
         Some(self)
     }
 
@@ -400,10 +400,10 @@ impl Workspace for HandBack {
     }
 }
 
-impl UserTree for HandBack {
-    fn take_in(&mut self) -> Result<Vec<String>, WorkspaceError> {
+impl UserCheckout for HandBack {
+    fn pull_user_edits(&mut self) -> Result<Vec<String>, WorkspaceError> {
         self.seal()?;
-        self.take_in_now().map_err(|e: Error| e.during("bring your own changes to the agent"))
+        self.take_in_now().map_err(|e: Error| e.during("copy your own changes to the agent"))
     }
 
     fn hand_back(
@@ -415,7 +415,7 @@ impl UserTree for HandBack {
         self.hand_back_now(at, passes).map_err(|e| e.during("hand the agent's files back"))
     }
 
-    fn hand_commits(&mut self, at: Timestamp) -> Result<(), WorkspaceError> {
+    fn push_refs_to_user_repo(&mut self, at: Timestamp) -> Result<(), WorkspaceError> {
         self.seal()?;
         self.hand_refs_now(at).map(drop).map_err(|e| e.during("hand the run's commits back"))
     }

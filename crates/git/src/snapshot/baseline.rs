@@ -154,7 +154,7 @@ impl GitWorkspace {
         let gone = || {
             Error::refused(
                 format!("the run's records in `{}` are gone", self.folder.display()),
-                "somebody removed them; start a new run",
+                "another process removed them; start a new run",
             )
         };
         let mut record =

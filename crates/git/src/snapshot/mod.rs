@@ -54,8 +54,8 @@ pub(crate) struct Snapshot {
     nested: NestedRepos,
     /// Files that are too large, and the user's files that look like secrets, sorted.
     pub(crate) left_out: Vec<Vec<u8>>,
-    /// Whether new files that look like secrets always stay out: true if no agent works in the tree. Otherwise only
-    /// those of the start do, since what an agent creates is its work.
+    /// Whether new files that look like secrets always stay out: true if no agent works in the tree. Otherwise only files
+    /// from before the run do, since files that an agent creates are its work.
     pub(crate) secrets_stay: bool,
 }
 

@@ -6,7 +6,7 @@ use crate::support;
 use crate::support::{Fixture, WORK, git, run};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, HandedBack, UserTree as _, Workspace,
+    Baseline, Checkpoint, CheckpointRequest, HandedBack, UserCheckout as _, Workspace,
 };
 use ralph_loop_git::agent_copy::{self, CopyDirs};
 use ralph_loop_git::{CommitIdentity, HandBack, WorkspaceOptions};
@@ -105,7 +105,7 @@ fn unchanged_side_gets_the_other_sides_edit() {
     pair.agent("a.txt", "agent\n");
     pair.user.write("a.txt", "user\n");
     pair.user.write("b.txt", "user\n");
-    assert_eq!(both.take_in().unwrap(), ["b.txt"]);
+    assert_eq!(both.pull_user_edits().unwrap(), ["b.txt"]);
     assert_eq!(fs::read_to_string(pair.agent_copy.join("b.txt")).unwrap(), "user\n");
     let first = back(&mut both);
     assert_eq!((first.written, first.conflicts), (vec![], vec!["a.txt".to_owned()]));
@@ -148,7 +148,7 @@ fn files_become_folders_and_folders_files_and_names_need_not_be_text() {
 }
 
 #[test]
-fn what_git_does_not_know_is_never_overwritten() {
+fn untracked_files_are_never_overwritten() {
     let user = Fixture::new();
     user.write("secret.log", "the user's\n");
     user.write("target/x", "built\n");
@@ -179,7 +179,7 @@ fn an_agent_that_unhides_a_secret_does_not_get_it() {
     assert_eq!(back(&mut both).written, [".gitignore"]);
     pair.user.write("deep/.env", "TOKEN=later\n");
     pair.user.write("open.txt", "open\n");
-    assert_eq!(both.take_in().unwrap(), ["open.txt"]);
+    assert_eq!(both.pull_user_edits().unwrap(), ["open.txt"]);
     back(&mut both);
     assert!(!pair.agent_copy.join(".env").exists() && !pair.agent_copy.join("deep").exists());
     // Nor through the objects that the copy can read.
@@ -198,11 +198,11 @@ fn a_protected_file_of_the_user_stays_on_its_side_and_a_switched_branch_is_not_m
     let pair = Pair::of(user, None);
     let (mut both, _) = pair.begun();
     pair.user.write("PROMPT.md", "another\n");
-    assert_eq!(both.take_in().unwrap(), Vec::<String>::new());
+    assert_eq!(both.pull_user_edits().unwrap(), Vec::<String>::new());
     assert!(both.protected_changes().unwrap().is_empty());
     pair.user.git(&["switch", "-qc", "elsewhere"]);
     pair.user.write("b.txt", "other work\n");
-    assert_eq!(both.take_in().unwrap(), Vec::<String>::new());
+    assert_eq!(both.pull_user_edits().unwrap(), Vec::<String>::new());
 }
 
 #[test]

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_lacks_is_told_with_its_cure() {
+    fn missing_tools_are_reported_with_a_fix() {
         for (code, output, want) in [
             (127, "sh: 1: pytest: not found\n", "`pytest` is not installed; run `pip install pytest`"),
             (
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_task_asks_for_is_an_ordinary_failure() {
+    fn failures_of_requested_work_are_ordinary() {
         for (code, output) in [
             (1, "ModuleNotFoundError: No module named 'calc'\n"),
             (127, "sh: 1: ./build.sh: not found\n"),

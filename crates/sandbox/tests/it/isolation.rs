@@ -510,7 +510,7 @@ fn a_watched_command_shows_what_its_runners_open_and_who_writes() {
             "Read 1 want.cfg",
             "Read 2 lib.sh",
         ],
-        "what `cat` reads is no runner's"
+        "a file that `cat` reads isn't a runner's"
     );
     let (_, lines) = seen(&fenced, "cp lib.sh new.sh; mv new.sh lib.sh; (cd tools; rm run.sh)").unwrap();
     assert_eq!(lines, ["Wrote 0 lib.sh", "Wrote 0 new.sh", "Wrote 0 tools/run.sh"]);

@@ -16,7 +16,7 @@ use axum::http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use ralph_loop_app::config::{model_access, models, settings};
 use ralph_loop_app::race::RaceBy;
-use ralph_loop_app::{Environment, Overrides, PlaceRequest, RaceRequest, RunRequest, TaskInput, Unfinished};
+use ralph_loop_app::{Environment, Overrides, RaceRequest, RunRequest, TaskInput, Unfinished, Workplace};
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::id::{Digest, RunId};
 use ralph_loop_task::config::{Isolation, Mode, ProviderName, SandboxConfig};
@@ -238,17 +238,14 @@ impl CreateRun {
         }
     }
 
-    fn place(&self, place: &StartPlace) -> Result<PlaceRequest, Problem> {
-        let clone =
-            |from: &str| PlaceRequest::Clone { from: from.to_owned(), depth: None, sparse: Vec::new() };
+    fn place(&self, place: &StartPlace) -> Result<Workplace, Problem> {
+        let clone = |from: &str| Workplace::Clone { from: from.to_owned(), depth: None, sparse: Vec::new() };
         match (self.place.as_deref(), place.is_address) {
             (None | Some("" | "clone"), true) => Ok(clone(self.repo.trim())),
-            (None | Some("" | "worktree"), false) => Ok(PlaceRequest::Worktree),
-            (Some("in_place"), false) => Ok(PlaceRequest::InPlace),
+            (None | Some("" | "worktree"), false) => Ok(Workplace::Worktree),
+            (Some("in_place"), false) => Ok(Workplace::InPlace),
             (Some("clone"), false) => Ok(clone(&place.folder.display().to_string())),
-            _ => {
-                Err(Problem::bad("`place` is one of in_place, worktree, clone; an address is always cloned"))
-            }
+            _ => Err(Problem::bad("`place` must be in_place, worktree or clone; URLs are always cloned")),
         }
     }
 
@@ -338,7 +335,7 @@ pub(crate) async fn create(
             server.index.remember_key(key, wanted.as_str(), run.as_str(), now.as_millisecond()).await?;
         if let Some(known) = known {
             if known.request != wanted.as_str() {
-                return Err(Problem::refused("that `Idempotency-Key` came with another request before")
+                return Err(Problem::refused("this `Idempotency-Key` was already used for another request")
                     .hint("use a new key for a new run"));
             }
             run = RunId::new(known.run);

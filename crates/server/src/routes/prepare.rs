@@ -2,7 +2,7 @@
 
 use super::create::{CreateRun, is_address, place_of};
 use crate::auth::Caller;
-use crate::http::extract::{Answer, Asked, Body};
+use crate::http::extract::{Answer, Body, QueryParams};
 use crate::http::problem::Problem;
 use crate::people::Role;
 use crate::routes::record::shown_path::shown_path;
@@ -310,7 +310,7 @@ pub(crate) struct Suggestions {
 pub(crate) async fn suggestions(
     State(server): State<Arc<Server>>,
     _: Caller,
-    Asked(query): Asked<SuggestionsQuery>,
+    QueryParams(query): QueryParams<SuggestionsQuery>,
 ) -> Answer<Json<Suggestions>> {
     let folder = known_repo(&server, query.repo.trim()).await?;
     let own = server.clone();

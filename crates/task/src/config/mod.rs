@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(
             names(config().with_task(task(shell))).0,
             ["tests"],
-            "a shell in between is no difference"
+            "a shell in between makes no difference"
         );
         let other = shell.replace("\"a\"", "\"a; b\"");
         assert_eq!(names(config().with_task(task(&other))).0, ["verify-1", "tests"]);

@@ -354,9 +354,7 @@ fn explain(error: &serde_json::Error) -> ConfigError {
             }
         }
         None if error.is_eof() => "the file ends too early: a bracket or quote is not closed".into(),
-        None if error.is_syntax() => {
-            "fix the JSON at this place; comments and trailing commas are not JSON".into()
-        }
+        None if error.is_syntax() => "fix the JSON here; comments and trailing commas aren't allowed".into(),
         None => "`docs/CONFIG.md` shows the right form of every key".into(),
     };
     let message = match message.find(", expected one of") {

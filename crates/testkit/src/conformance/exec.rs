@@ -7,7 +7,7 @@ use ralph_loop_domain::ports::{ExecEnd, ExecRequest, Stdin};
 pub(super) const CHECKS: &[Check] = &[
     Check { name: "exec: the exit code comes back", needs: &[], run: exit_code },
     Check { name: "exec: output comes back whole", needs: &[], run: output },
-    Check { name: "exec: streams are told apart", needs: &[Need::SeparateStderr], run: streams },
+    Check { name: "exec: streams are separate", needs: &[Need::SeparateStderr], run: streams },
     Check { name: "exec: arguments arrive as they are", needs: &[], run: arguments },
     Check { name: "exec: a command runs in its folder", needs: &[], run: folder },
     Check { name: "exec: variables arrive as they are", needs: &[], run: variables },

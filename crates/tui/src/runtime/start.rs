@@ -5,8 +5,8 @@ use crate::data::StartWish;
 use crate::msg::Msg;
 use ralph_loop_app::race::RaceBy;
 use ralph_loop_app::{
-    AppError, Asked, ErrorKind, Overrides, PlaceRequest, RaceRequest, RunRequest, SilentReporter, TaskInput,
-    Unfinished,
+    AppError, Asked, ErrorKind, Overrides, RaceRequest, RunRequest, SilentReporter, TaskInput, Unfinished,
+    Workplace,
 };
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_task::dialect::Publish;
@@ -64,7 +64,7 @@ pub fn allow(world: &World, wish: StartWish) -> Result<(), AppError> {
 /// Requests not allowed yet, one per line.
 fn open_question(world: &World, asked: &Asked) -> Result<Option<Vec<String>>, AppError> {
     let difference = asked.difference()?;
-    if difference.new.is_empty() || asked.is_named_in(world.env()) {
+    if difference.new.is_empty() || asked.is_in_variable(world.env()) {
         return Ok(None);
     }
     let mut lines: Vec<String> = difference.lines().iter().map(|line| one_line(line, 300)).collect();
@@ -110,7 +110,7 @@ fn request(world: &World, wish: &StartWish) -> Result<RunRequest, AppError> {
             verify: (!wish.verify.is_empty()).then(|| wish.verify.clone()).into_iter().collect(),
             ..Overrides::default()
         },
-        place: if wish.worktree { PlaceRequest::Worktree } else { PlaceRequest::InPlace },
+        place: if wish.worktree { Workplace::Worktree } else { Workplace::InPlace },
         // Runs of a race get separate branches.
         branch: (!wish.branch.is_empty() && race.is_none()).then(|| wish.branch.clone()),
         publish: match wish.publish.as_str() {

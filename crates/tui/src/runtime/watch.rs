@@ -6,7 +6,7 @@ use crate::data::Problem;
 use crate::msg::Msg;
 use crate::remote::{Server, ServerStream};
 use ralph_loop_app::race::races;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::{App, AppError, ErrorKind};
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_journal::live::stream::{RunStream, StreamItem, StreamStart};
@@ -98,7 +98,7 @@ fn follow(source: &Source, run: &str, feed: &Feed) -> Result<(), AppError> {
 
 /// Sends the run's view; returns whether a process drives it.
 fn look(source: &Source, entry: &Registration, feed: &Feed) -> Result<bool, AppError> {
-    let reading = RunReading::load(source.app.environment(), entry.clone())?;
+    let reading = RunSnapshot::load(source.app.environment(), entry.clone())?;
     let view = reading.view();
     if view.status.is_over() {
         reading.mark_seen();

@@ -1,8 +1,8 @@
 //! `ralph` as a library: runs that another program starts inside itself.
 
 use crate::RALPH;
-use ralph_loop_app::{App, Environment, PlaceRequest, ResumeOutcome, RunRequest, SilentReporter};
-use ralph_loop_core::{CancelFlag, Completion};
+use ralph_loop_app::{App, Environment, ResumeOutcome, RunRequest, SilentReporter, Workplace};
+use ralph_loop_core::{CancelToken, Completion};
 use ralph_loop_protocol::outcome::{EndReason, ErrorCode};
 use ralph_loop_task::config::Isolation;
 use ralph_loop_testkit::{TestEnv, TestRepo};
@@ -41,7 +41,7 @@ fn run(env: Environment, folder: PathBuf) -> EndReason {
     let request = RunRequest { isolation: Some(Isolation::None), ..RunRequest::in_folder(folder) };
     let plan = app.prepare(&request, &SilentReporter).unwrap();
     let ResumeOutcome::Ready(run) =
-        app.start(plan, Arc::new(CancelFlag::default()), &SilentReporter).unwrap()
+        app.start(plan, Arc::new(CancelToken::default()), &SilentReporter).unwrap()
     else {
         panic!("a new run is ready to be driven");
     };
@@ -119,7 +119,7 @@ fn an_agent_of_a_request_is_awaited_with_every_backend_and_goes_on_after_a_limit
     assert!(!refused.success && refused.error.is_some(), "{refused:?}");
     // A clone of what is not there yet: mended, the same agent begins.
     let from = machine.path("later");
-    let place = PlaceRequest::Clone { from: from.display().to_string(), depth: None, sparse: Vec::new() };
+    let place = Workplace::Clone { from: from.display().to_string(), depth: None, sparse: Vec::new() };
     let elsewhere = RunRequest { place, ..request };
     let agent = app.agent(&elsewhere, Vec::new());
     let missing = block_on(agent.run());

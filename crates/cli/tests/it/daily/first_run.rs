@@ -96,7 +96,7 @@ fn whoever_sits_there_is_asked_for_the_check_once() {
     let done = TestEnv::wait(child);
     drop(stdin);
     assert_eq!(done.code, Some(0), "{}", done.stdout);
-    assert_eq!(done.stdout.matches("Which command shows that it is done?").count(), 1, "{}", done.stdout);
+    assert_eq!(done.stdout.matches("Which command shows that it's done? ").count(), 1, "{}", done.stdout);
 }
 
 #[test]

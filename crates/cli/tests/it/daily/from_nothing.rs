@@ -344,7 +344,7 @@ fn init_over_something_of_another_kind_is_refused_with_the_reason() {
     let repo = TestRepo::with_task(&env);
     let refused = repo.ralph(&["init", "--task"]).exits(2);
     assert!(
-        refused.stderr.contains("a task of another kind here already: `PROMPT.md`"),
+        refused.stderr.contains("a task in another format already exists: `PROMPT.md`"),
         "{}",
         refused.stderr
     );
@@ -355,7 +355,7 @@ fn init_over_something_of_another_kind_is_refused_with_the_reason() {
     assert!(refused.stderr.contains("`ralph.json` is a folder"), "{}", refused.stderr);
     repo.write("ralph", "a file\n");
     let refused = repo.ralph(&["init", "--plan", "--force"]).exits(2);
-    assert!(refused.stderr.contains("`ralph` is no folder"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("`ralph` is not a folder"), "{}", refused.stderr);
     repo.ralph(&["init", "--task", "--force"]).exits(0);
     assert!(repo.dir.join("ralph_task.md").is_file());
 }

@@ -53,7 +53,7 @@ fn a_virtual_environment_of_the_user_is_all_that_checks_need() {
     let Some(done) = run(&env, &repo) else { return };
     assert_eq!(done.json()["success"], true);
     let said = said_of_the_start(&repo);
-    assert!(said.contains("the checks use what is installed already: `.venv` (read-only)"), "{said}");
+    assert!(said.contains("the checks use what is already installed: `.venv` (read-only)"), "{said}");
     assert_eq!((repo.read("calc.py"), repo.read(".venv/pyvenv.cfg")), ("x = 2\n".into(), config));
     assert_eq!(repo.git(&["status", "--porcelain"]), " M calc.py\n?? .venv/");
 }
@@ -79,7 +79,7 @@ fn packages_of_node_that_are_there_are_all_that_checks_need() {
     let Some(done) = run(&env, &repo) else { return };
     assert_eq!(done.json()["success"], true);
     let said = said_of_the_start(&repo);
-    assert!(said.contains("the checks use what is installed already: a copy of `node_modules`"), "{said}");
+    assert!(said.contains("the checks use what is already installed: a copy of `node_modules`"), "{said}");
     assert_eq!(repo.read("calc.js"), "exports.x = 2\n");
     assert!(!repo.dir.join("node_modules/.written-by-a-check").exists());
 }

@@ -72,7 +72,7 @@ fn a_real_conflict_changes_nothing_and_its_hint_leads_on() {
             "{}",
             refused.stderr
         );
-        assert!(refused.stderr.contains("commit your own changes of it first"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("commit your own changes first"), "{}", refused.stderr);
     }
     assert_eq!(repo.read("list.txt"), LINES.replace("two", "2"));
     assert!(!repo.dir.join("added.txt").exists(), "all or nothing");
@@ -177,7 +177,7 @@ fn a_fork_has_the_uncommitted_files_that_the_first_run_began_with() {
     for (at, agent) in [("0", "stub"), ("1", "stub"), ("1", "other")] {
         let id = first["run_id"].as_str().unwrap();
         let fork = repo.ralph(&["fork", id, "--at", at, "--agent", agent]).exits(0);
-        let told = "your uncommitted changes that run";
+        let told = "your uncommitted changes from the start of run";
         assert!(fork.stderr.contains(told) && fork.stderr.contains("`mine.txt`"), "{at}: {}", fork.stderr);
         assert!(fork.stderr.contains("Proven"), "{at}: {}", fork.stderr);
         let run = repo.ralph(&["status", "--json"]).exits(0).json()["run_id"].as_str().unwrap().to_owned();
@@ -208,7 +208,7 @@ fn a_worktree_says_what_of_the_users_it_begins_without() {
     repo.write("list.txt", "other\n");
     let done = repo.run(&["--worktree"]).exits(0);
     let said =
-        "your uncommitted changes stay in your folder, the agent works without them: `list.txt`, `mine.txt`";
+        "your uncommitted changes stay in your folder; the agent doesn't get them: `list.txt`, `mine.txt`";
     assert!(done.stderr.contains(said), "{}", done.stderr);
 }
 
@@ -220,7 +220,7 @@ fn a_proven_fork_without_changes_of_its_own_says_how_to_take_the_result() {
     let agents = [repo.agent("idle", "echo 'Nothing to do.'; echo '<promise>COMPLETE</promise>'")];
     repo.configure(&agents, "grep -q TWO list.txt", &json!({}));
     let fork = repo.ralph(&["fork", "--at", "1", "--agent", "idle"]).exits(0);
-    assert!(fork.stderr.contains("brings the result, which is that of the first run"), "{}", fork.stderr);
+    assert!(fork.stderr.contains("copies the result (that of the first run"), "{}", fork.stderr);
     repo.ralph(&["apply"]).exits(0);
     assert_eq!(repo.read("added.txt"), "new\n");
 }

@@ -210,7 +210,7 @@ fn there_is_nothing_to_approve_in_a_run_that_asks_for_nothing() {
     let mut command = env.ralph_command(&repo.dir, &["run", "--isolation", "none"]);
     TestEnv::finish(command.env("RALPH_FAULT", "prepare.after"));
     let refused = repo.ralph(&["approve"]).exits(2);
-    assert!(refused.stderr.contains("asks for nothing to approve"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("has nothing to approve"), "{}", refused.stderr);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn in_place_the_changes_are_shown_with_new_files_and_committed_alone() {
     repo.write("mine.txt", "of the user\n");
     repo.git(&["add", "mine.txt"]);
     let there = repo.ralph(&["apply"]).exits(0).stderr;
-    assert!(there.contains("already there, not committed"), "{there}");
+    assert!(there.contains("already in your folder, not committed"), "{there}");
     let json = repo.ralph(&["apply", "--squash", "--json"]).exits(0).json();
     assert_eq!((&json["how"], &json["proven"]), (&"squash".into(), &true.into()));
     assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "Set `calc.x` to two");

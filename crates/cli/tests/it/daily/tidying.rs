@@ -31,7 +31,7 @@ fn what_finished_runs_leave_is_removed_and_what_nobody_saw_or_took_stays() {
     let branch = format!("ralph/{worktree}");
     // Headless, nothing goes without a yes.
     let shown = repo.ralph(&["clean", "--older-than", "0d"]).exits(0);
-    assert!(shown.stderr.contains("`ralph clean --older-than 0d --yes` removes it"), "{}", shown.stderr);
+    assert!(shown.stderr.contains("remove it with `ralph clean --older-than 0d --yes`"), "{}", shown.stderr);
     assert!(shown.stdout.contains("of 1 finished run:"), "{}", shown.stdout);
     let json = repo.ralph(&["clean", "--older-than", "0d", "--json"]).exits(0).json();
     assert_eq!(json["removed"], false, "{json}");

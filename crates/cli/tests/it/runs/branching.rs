@@ -98,7 +98,7 @@ fn a_fork_of_nothing_says_what_there_is() {
     repo.ralph(&["fork"]).exits(2);
     repo.run(&["--worktree"]).exits(0);
     let refused = repo.ralph(&["fork", "--at", "9"]).exits(2);
-    assert!(refused.stderr.contains("has no iteration 9 that is over"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("has no finished iteration 9"), "{}", refused.stderr);
     assert!(refused.stderr.contains("`--at 3` the last one"), "{}", refused.stderr);
     let start = repo.ralph(&["fork", "--at", "0", "--json"]).exits(0).json();
     assert_eq!(start["iterations"], 3, "{start}");
@@ -241,7 +241,7 @@ fn a_race_that_cannot_be_is_refused_before_anything_is_started() {
         (&["--race", "quick"][..], "1 run cannot race"),
         (&["--race", "quick,quick"], "`quick` is named twice"),
         (&["--race", "quick,slow", "--best"], "no verifier has a `metric`"),
-        (&["--race", "quick,slow", "--publish", "pr"], "a race hands nothing over"),
+        (&["--race", "quick,slow", "--publish", "pr"], "a race can't publish its result"),
     ] {
         let refused = repo.run(args).exits(2);
         assert!(refused.stderr.contains(words), "{args:?}: {}", refused.stderr);

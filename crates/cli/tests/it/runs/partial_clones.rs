@@ -76,7 +76,7 @@ fn the_configuration_can_say_so_and_flags_win() {
     );
 
     let refused = repo.run(&["--clone", &clone, "--sparse", "../x"]).exits(4);
-    assert!(refused.stderr.contains("`../x` is no folder"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("`../x` isn't a folder"), "{}", refused.stderr);
     repo.run(&["--sparse", "packages/api"]).exits(2);
     repo.run(&["--clone", &clone, "--depth", "0"]).exits(2);
 }

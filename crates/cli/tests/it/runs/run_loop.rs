@@ -401,7 +401,7 @@ fn a_setup_that_fails_at_the_start_is_told_before_anybody_is_paid_and_refuses_no
     repo.configure(&[agent], "test -f part.txt", &settings);
     let run = repo.run(&[]).exits(1).json();
     assert!(
-        run["summary"].as_str().unwrap().contains("failed at the start, so that nothing could be proven"),
+        run["summary"].as_str().unwrap().contains("failed at the start, so nothing could be proven"),
         "{run}"
     );
     let kinds = repo.kinds();
@@ -409,7 +409,7 @@ fn a_setup_that_fails_at_the_start_is_told_before_anybody_is_paid_and_refuses_no
     assert!(notice < kinds.iter().position(|kind| kind == "iteration_started").unwrap(), "{kinds:?}");
     let told = repo.events_named("notice")[0]["message"].as_str().unwrap().to_owned();
     assert!(
-        told.starts_with("warning: the setup `sh -c") && told.contains("correct `setup_commands`"),
+        told.starts_with("warning: the setup command `sh -c") && told.contains("correct `setup_commands`"),
         "{told}"
     );
     // Where mending it was the work, or a person mended it, the run goes on to a result; nothing was red before.

@@ -111,7 +111,7 @@ fn what_does_not_run_is_told_and_not_called_running() {
         .exits(4)
         .json();
     assert_eq!(done["running"], false);
-    assert!(done["problem"].as_str().unwrap().contains("ended at once"), "{done}");
+    assert!(done["problem"].as_str().unwrap().contains("exited at once"), "{done}");
 
     std::fs::write(&broken, "no program at all").unwrap();
     let done = deploy(&env, &fake, &["--binary", broken.to_str().unwrap(), "--port", &port]).exits(4);

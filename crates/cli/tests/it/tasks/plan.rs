@@ -124,7 +124,7 @@ fn the_person_can_have_it_changed_and_can_leave() {
     // A plan that is there is somebody's work.
     let Some(there) = typed(&repo, &env, "'Something else'", "") else { return };
     assert_eq!(there.code, Some(2), "{}", there.stdout);
-    assert!(there.stdout.contains("there is a plan already"), "{}", there.stdout);
+    assert!(there.stdout.contains("a plan already exists"), "{}", there.stdout);
     let Some(no) = typed(&repo, &env, "--force 'Something else'", "n\n") else { return };
     assert_eq!(no.code, Some(2), "{}", no.stdout);
     assert!(repo.read("ralph/tasks.json").contains("prints 4 passed"), "it was replaced all the same");
@@ -171,7 +171,7 @@ fn a_wish_never_replaces_requirements_or_stories_of_yours() {
     for theirs in [stories.to_string(), "{ a half-written plan".to_owned()] {
         repo.write("ralph/tasks.json", &theirs);
         let said = repo.ralph(&["plan", "Export invoices", "--yes"]).exits(2);
-        assert!(said.stderr.contains("there is a plan already"), "{}", said.stderr);
+        assert!(said.stderr.contains("a plan already exists"), "{}", said.stderr);
         assert_eq!(repo.read("ralph/tasks.json"), theirs);
     }
 

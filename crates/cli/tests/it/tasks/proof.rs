@@ -121,7 +121,7 @@ fn changed_originals_need_your_approval() {
     assert_eq!((&run["reason"], &run["level"]), (&json!("needs_human"), &Value::Null));
     assert_eq!(
         run["summary"],
-        "stub changed what decides the checks: test_part.py. With the originals, 1 of 1 test fails: test_part.Part.test_part"
+        "stub changed tests or build files that decide the checks: test_part.py. With the originals, 1 of 1 test fails: test_part.Part.test_part"
     );
     for words in
         ["ralph approve", "ralph nudge", "AssertionError: 'wrong' != 'right'", "test_part.py: changed"]

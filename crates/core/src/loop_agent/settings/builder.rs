@@ -4,7 +4,7 @@ use super::frozen::{check_records, check_workspace};
 use super::options::{BuildError, Completion, ContextFile, Limits};
 use super::source::PortSource;
 use crate::clock::SystemClock;
-use crate::driver::DriverParts;
+use crate::driver::RunPorts;
 use crate::handle::RalphStatus;
 use crate::help::{Helpers, StuckContext};
 use crate::loop_agent::LoopAgent;
@@ -16,7 +16,7 @@ use ralph_loop_domain::ports::{Agent, Clock, Forge, GitRemote, Notifier, Sandbox
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_journal::folder::layout::{RalphDir, StateHome};
-use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::journal::RunPaths;
 use ralph_loop_protocol::event::Event;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::outcome::RunError;
@@ -254,7 +254,7 @@ impl LoopAgentBuilder {
         home: &StateHome,
         (sandbox, workspace): (Box<dyn Sandbox>, Box<dyn Workspace>),
         clock: Arc<dyn Clock>,
-    ) -> DriverParts {
+    ) -> RunPorts {
         let (run, dir) = (&spec.run_id, RalphDir::of(&spec.workspace));
         let prompt = self.system_prompt.take();
         let ruled = self.agents.into_iter().map(|(_, agent)| -> Box<dyn Agent> {
@@ -263,11 +263,11 @@ impl LoopAgentBuilder {
             let max_tokens = config.and_then(|config| config.max_tokens_per_iteration);
             Box::new(RuledAgent { agent, system_prompt: prompt.clone(), max_tokens })
         });
-        DriverParts {
+        RunPorts {
             home: dir.clone(),
             dir,
             cooldowns: home.folder_cooldowns(spec.home()),
-            places: Places {
+            places: RunPaths {
                 dir: home.record(run),
                 seal: Some(home.seal(run)),
                 spare: None,

@@ -1,7 +1,7 @@
 //! Where an agent's run comes from: built from ports, or wired by another crate.
 
-use crate::context::CancelFlag;
-use crate::driver::{Driver, DriverParts};
+use crate::context::CancelToken;
+use crate::driver::{Driver, RunPorts};
 use crate::error::DriveError;
 use crate::help::StuckAdvisor;
 use crate::observers::Observer;
@@ -27,7 +27,7 @@ pub struct Hooks {
     /// Asked when the run shows signs of being stuck.
     pub on_stuck: Option<Arc<dyn StuckAdvisor>>,
     /// Suspends the run, which can be resumed.
-    pub cancel: Arc<CancelFlag>,
+    pub cancel: Arc<CancelToken>,
     /// Checks implemented by the caller, by verifier name.
     pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
 }
@@ -54,7 +54,7 @@ pub trait RunSource: Send {
 pub(in crate::loop_agent) struct PortSource {
     pub(in crate::loop_agent) spec: RunSpec,
     pub(in crate::loop_agent) home: StateHome,
-    pub(in crate::loop_agent) parts: Option<DriverParts>,
+    pub(in crate::loop_agent) parts: Option<RunPorts>,
     /// Whether the run exists already.
     pub(in crate::loop_agent) exists: bool,
     pub(in crate::loop_agent) driver: Option<(Driver, RunLock)>,
@@ -65,15 +65,16 @@ impl RunSource for PortSource {
         let lock = self.lock()?;
         let Some(parts) = &self.parts else { return Err(lost()) };
         let (record, options) = (parts.places.dir.clone(), parts.writer_options());
-        let writer = self.writer(&record, &options).map_err(|error| told(error.to_run_error(None)))?;
+        let writer =
+            self.writer(&record, &options).map_err(|error| with_library_hint(error.to_run_error(None)))?;
         self.exists = true;
         let Some(parts) = self.parts.take() else { return Err(lost()) };
-        let driver = match Driver::drive_or_release(writer, with_hooks(parts, hooks)) {
+        let driver = match Driver::try_new(writer, with_hooks(parts, hooks)) {
             Ok(driver) => driver,
             Err(refused) => {
                 let (error, parts) = *refused;
                 self.parts = Some(without_hooks(parts));
-                return Err(told(error.to_run_error(None)));
+                return Err(with_library_hint(error.to_run_error(None)));
             }
         };
         lead(&record, &lock);
@@ -85,7 +86,7 @@ impl RunSource for PortSource {
         let Some((driver, lock)) = self.driver.take() else {
             return Driven { result: RunResult::refused(lost()), diff: String::new() };
         };
-        let (result, diff, parts) = driver.run_and_release();
+        let (result, diff, parts) = driver.run_to_end();
         self.parts = Some(without_hooks(parts));
         drop(lock);
         Driven { result: in_library_words(result), diff }
@@ -95,26 +96,27 @@ impl RunSource for PortSource {
 /// Replaces hints about commands with library calls: no command finds the records of such a run.
 fn in_library_words(mut result: RunResult) -> RunResult {
     if let Some(run) = &result.run_id {
-        result.summary =
-            result.summary.replace(&format!("`ralph resume {run}` goes on"), "`run()` goes on from there");
+        result.summary = result
+            .summary
+            .replace(&format!("`ralph resume {run}` continues"), "`run()` continues from there");
     }
-    result.error = result.error.map(told);
+    result.error = result.error.map(with_library_hint);
     result
 }
 
 /// The error with a library call as its hint.
-fn told(mut error: RunError) -> RunError {
+fn with_library_hint(mut error: RunError) -> RunError {
     let asks_for_approval = error.hint.as_deref().is_some_and(|hint| hint.contains("ralph approve"));
     let call = match error.code {
         ErrorCode::MaxIterations | ErrorCode::MaxCost | ErrorCode::MaxTokens | ErrorCode::Timeout => {
-            "`handle().set_limits(…)` gives it more; then `run()` goes on"
+            "`handle().set_limits(…)` raises the limit; then `run()` continues"
         }
         ErrorCode::Stuck => "`handle().history()` has what was tried",
         ErrorCode::NeedsHuman if asks_for_approval => {
-            "`handle().send(Control::Approve)` accepts it; then `run()` goes on"
+            "`handle().send(Control::Approve)` accepts it; then `run()` continues"
         }
-        ErrorCode::NeedsHuman => "`handle().nudge(…)` answers; then `run()` goes on",
-        _ if error.recoverable => "mend what the message names; then `run()` goes on",
+        ErrorCode::NeedsHuman => "`handle().nudge(…)` answers; then `run()` continues",
+        _ if error.recoverable => "fix what the message names; then call `run()` to continue",
         _ => "build another agent",
     };
     if error.hint.as_deref().is_none_or(|hint| hint.contains("`ralph ")) {
@@ -162,7 +164,7 @@ fn lead(record: &RunDir, lock: &RunLock) {
     );
 }
 
-fn with_hooks(mut parts: DriverParts, hooks: Hooks) -> DriverParts {
+fn with_hooks(mut parts: RunPorts, hooks: Hooks) -> RunPorts {
     parts.observers = hooks.observers;
     parts.cancel = hooks.cancel;
     parts.custom_checks.extend(hooks.custom_checks);
@@ -171,7 +173,7 @@ fn with_hooks(mut parts: DriverParts, hooks: Hooks) -> DriverParts {
 }
 
 /// Removes the hooks, which hold references to their agent; the next run brings its own.
-fn without_hooks(mut parts: DriverParts) -> DriverParts {
+fn without_hooks(mut parts: RunPorts) -> RunPorts {
     parts.observers.clear();
     parts.custom_checks.retain(|_, check| check.is_hidden());
     parts.helpers.on_stuck = None;
@@ -182,7 +184,7 @@ fn lost() -> RunError {
     RunError {
         code: ErrorCode::InvalidInput,
         message: "this agent has lost its parts: an earlier call of it broke".into(),
-        hint: Some("build another one, with `.resume(run_id)` to go on with the run".into()),
+        hint: Some("build another agent, with `.resume(run_id)` to continue the run".into()),
         recoverable: false,
         iteration: None,
     }

@@ -7,7 +7,7 @@ use crate::record::log_tail::{last_lines, read_tail};
 use crate::step::checks::clean_checkout::{SetupEnd, make_dir};
 use crate::step::checks::environment::is_work;
 use crate::step::checks::measure;
-use crate::step::checks::verify::{CheckPlace, CheckRuns, Checked, HowToCheck};
+use crate::step::checks::verify::{CheckOptions, CheckOutcome, CheckRuns, CheckTarget};
 use ralph_loop_domain::ports::ExecTrace;
 use ralph_loop_domain::proof::Watching;
 use ralph_loop_domain::repo::installed::named;
@@ -61,13 +61,13 @@ impl Driver {
         if let Some(mut record) = cache.as_deref().and_then(read_record) {
             record.checks.cached = true;
             for result in &mut record.checks.results {
-                result.log_digest = self.note_cached(&result.log)?;
+                result.log_digest = self.write_cached_log(&result.log)?;
             }
             self.keep_trace(&record)?;
             if record.installs {
                 self.set_installs(true)?;
             }
-            self.tell_results(&record.checks)?;
+            self.report_baseline(&record.checks)?;
             return Ok(BaselineEnd::Known(Some(record.checks)));
         }
         let logs = self.ctx.run.path().join("baseline");
@@ -89,8 +89,8 @@ impl Driver {
         if let Some(path) = cache.filter(|_| lasting) {
             keep_record(&path, &record);
         }
-        self.tell_results(&record.checks)?;
-        self.tell_cure(&record.checks)?;
+        self.report_baseline(&record.checks)?;
+        self.report_setup_hint(&record.checks)?;
         Ok(BaselineEnd::Known(Some(record.checks)))
     }
 
@@ -159,7 +159,7 @@ impl Driver {
     }
 
     /// Writes the log of a cached check.
-    fn note_cached(&self, log: &str) -> Result<Digest, DriveError> {
+    fn write_cached_log(&self, log: &str) -> Result<Digest, DriveError> {
         let path = self.ctx.run.path().join(log);
         path.parent().map_or(Ok(()), make_dir)?;
         Ok(artifacts::write(
@@ -200,7 +200,7 @@ impl Driver {
         let checkout = self.open_checkout(folder)?;
         if !checkout.installed.is_empty() {
             let installed = named(&checkout.installed);
-            self.ctx.notice(format!("the checks use what is installed already: {installed}"))?;
+            self.ctx.notice(format!("the checks use what is already installed: {installed}"))?;
         }
         let mut checks = BaselineChecks {
             results: Vec::new(),
@@ -218,10 +218,10 @@ impl Driver {
             SetupEnd::Stopped => return Ok(None),
             SetupEnd::Failed { command, log } => {
                 let path = self.ctx.run.path().join(&log);
-                let output = self.ctx.shown_elsewhere(&read_tail(&path, SETUP_TAIL));
+                let output = self.ctx.redact_for_display(&read_tail(&path, SETUP_TAIL));
                 let hint = setup::setup_failed_hint(self.ctx.state.spec.settings.setup_guessed);
                 self.ctx.notice(format!(
-                    "warning: the setup `{command}` fails on the files of the start, and every final check runs it first: nothing can be proven as it is; its log: {}; {hint}",
+                    "warning: the setup command `{command}` fails on the original files; every final check runs it first, so nothing can be proven; log: {}; {hint}",
                     path.display()
                 ))?;
                 checks.setup_lines = last_lines(&output);
@@ -234,10 +234,10 @@ impl Driver {
         let (mut runs, mut second_runs) = (CheckRuns::default(), CheckRuns::default());
         for verifier in self.ctx.state.spec.settings.verifiers.clone() {
             let log = logs.join(format!("check-{}.log", verifier.name));
-            let how = HowToCheck { env, watch: true };
-            let place = CheckPlace { sandbox, tree: &baseline.tree, log: &log, how };
+            let how = CheckOptions { env, watch: true };
+            let place = CheckTarget { sandbox, tree: &baseline.tree, log: &log, how };
             match runs.run(&mut self.ctx, &verifier, &place)? {
-                Checked::Result(result, _, seen) => {
+                CheckOutcome::Result(result, _, seen) => {
                     match seen {
                         Some(seen) => trace.steps.extend(seen.steps),
                         None => checks.watched = Watching::NotWatched,
@@ -245,27 +245,27 @@ impl Driver {
                     if !result.passed && self.lack_of(&result).is_none() {
                         let again = logs.join(format!("check-{}-again.log", verifier.name));
                         let place =
-                            CheckPlace { log: &again, how: HowToCheck { env, watch: false }, ..place };
+                            CheckTarget { log: &again, how: CheckOptions { env, watch: false }, ..place };
                         match second_runs.run(&mut self.ctx, &verifier, &place)? {
-                            Checked::Result(again, ..) if !again.passed => checks.red.push(verifier.name.clone()),
-                            Checked::Result(..) => self.ctx.notice(format!(
+                            CheckOutcome::Result(again, ..) if !again.passed => checks.red.push(verifier.name.clone()),
+                            CheckOutcome::Result(..) => self.ctx.notice(format!(
                                 "{} failed and passed on the same files: it's flaky, so it can't show a difference",
                                 verifier.name
                             ))?,
-                            Checked::Stopped => return Ok(None),
+                            CheckOutcome::Stopped => return Ok(None),
                         }
                     }
                     checks.results.push(*result);
                 }
-                Checked::Stopped => return Ok(None),
+                CheckOutcome::Stopped => return Ok(None),
             }
         }
-        checks.metric = self.metric_of_start(logs);
+        checks.metric = self.original_metric(logs);
         Ok(Some(BaselineRecord { checks, trace, installs: false }))
     }
 
     /// The metric's original value, just measured by the baseline.
-    fn metric_of_start(&self, logs: &Path) -> Option<MeasuredNumber> {
+    fn original_metric(&self, logs: &Path) -> Option<MeasuredNumber> {
         self.ctx.state.spec.settings.verifiers.iter().find_map(|verifier| {
             let metric = verifier.metric.as_ref()?;
             let measured =
@@ -276,9 +276,10 @@ impl Driver {
 
     /// Reports before money is spent: a check that fails other than by its tests may be the wrong command,
     /// and one that passes already can't show that the work is done.
-    fn tell_results(&mut self, checks: &BaselineChecks) -> Result<(), DriveError> {
+    fn report_baseline(&mut self, checks: &BaselineChecks) -> Result<(), DriveError> {
         let required = self.ctx.state.spec.settings.required_verifiers.clone();
-        let doubtful = checks.results.iter().filter(|result| !checks.cached && self.may_be_wrong(result));
+        let doubtful =
+            checks.results.iter().filter(|result| !checks.cached && self.is_suspicious_failure(result));
         let doubtful: Vec<(&str, &str)> = doubtful
             .map(|result| (result.name.as_str(), result.why.as_deref().unwrap_or("failed")))
             .collect();
@@ -316,7 +317,7 @@ impl Driver {
 
     /// Whether a check fails as a wrong command would. Failing tests and missing files are expected and
     /// reported with the snapshot; a missing program has a separate message.
-    fn may_be_wrong(&self, result: &CheckResult) -> bool {
+    fn is_suspicious_failure(&self, result: &CheckResult) -> bool {
         let by_tests = result.tests.is_some_and(|tests| tests.executed() > 0);
         let looks = |verifier: &VerifierConfig| {
             matches!(
@@ -330,7 +331,7 @@ impl Driver {
     }
 
     /// Reports environment failures with the fix; the task may be to fix them.
-    fn tell_cure(&mut self, checks: &BaselineChecks) -> Result<(), DriveError> {
+    fn report_setup_hint(&mut self, checks: &BaselineChecks) -> Result<(), DriveError> {
         let failing: Vec<_> = checks.results.iter().filter(|result| !result.passed).collect();
         if failing.is_empty() {
             return Ok(());
@@ -343,13 +344,13 @@ impl Driver {
         if let Some(result) = missing {
             let (name, log) = (result.name.clone(), result.log.clone());
             return self.ctx.notice(format!(
-                "{name} finds no program to run on the files of the start{with}: see {log}; install it, or name in `setup_commands` what does"
+                "{name} finds no program to run on the original files{with}: see {log}; install it, or add a command to `setup_commands` that does"
             ));
         }
         match failing.iter().find_map(|result| self.lack_of(result)) {
             Some(lack) => self
                 .ctx
-                .notice(format!("on the files of the start{with}, {lack}, unless making it is the work")),
+                .notice(format!("on the original files{with}, {lack}, unless creating it is the task")),
             None => Ok(()),
         }
     }

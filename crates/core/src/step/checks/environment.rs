@@ -18,7 +18,7 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(20);
 impl Driver {
     /// Reports missing programs of required checks and setup, with the command that installs each. Rejects
     /// nothing, because installing them may be the task.
-    pub(crate) fn tell_missing_programs(&mut self) -> Result<(), DriveError> {
+    pub(crate) fn report_missing_programs(&mut self) -> Result<(), DriveError> {
         let settings = &self.ctx.state.spec.settings;
         let setup = settings.setup_commands.iter().map(|command| ("setup".to_owned(), command.argv()));
         let checks = settings.required().map(|v| (v.name.clone(), v.command_argv.clone()));
@@ -34,7 +34,7 @@ impl Driver {
             let request = ExecRequest { timeout: Some(LOOK_TIMEOUT), ..ExecRequest::new(argv) };
             let missing = self
                 .sandbox
-                .exec(&request, &mut Unheard)
+                .exec(&request, &mut SilentSink)
                 .is_ok_and(|outcome| outcome.end == ExecEnd::Exited(127));
             if missing && !is_work(&self.ctx.state, &program) {
                 self.ctx.notice(format!(
@@ -100,9 +100,9 @@ pub(crate) fn program(argv: &[String]) -> Option<String> {
     (plain && !BUILTINS.contains(&first.as_str())).then_some(first)
 }
 
-struct Unheard;
+struct SilentSink;
 
-impl ExecSink for Unheard {
+impl ExecSink for SilentSink {
     fn output(&mut self, _: Stream, _: &[u8]) {}
     fn poll(&mut self) -> ControlFlow<StopCause> {
         ControlFlow::Continue(())

@@ -6,7 +6,7 @@ use crate::proof::environment;
 use crate::proof::installed_marks::{self, Writers};
 use crate::proof::surroundings;
 use crate::step::checks::clean_checkout::{Checkout, make_dir};
-use ralph_loop_domain::ports::{Sandbox, Surroundings};
+use ralph_loop_domain::ports::{HostAccess, Sandbox};
 use ralph_loop_domain::repo::installed;
 use ralph_loop_domain::repo::installed::{InstalledFolder, InstalledUse};
 use ralph_loop_domain::repo::setup;
@@ -54,7 +54,7 @@ impl Driver {
         folder: &Path,
         installed: &[InstalledFolder],
     ) -> Vec<(String, String)> {
-        if sandbox.capabilities().surroundings == Surroundings::Own {
+        if sandbox.capabilities().surroundings == HostAccess::Own {
             return Vec::new();
         }
         let vars = self.ctx.vars.texts();
@@ -79,7 +79,7 @@ impl Driver {
         let state = &self.ctx.state;
         let settings = &state.spec.settings;
         let configured = !settings.setup_commands.is_empty() && !settings.setup_guessed;
-        let elsewhere = self.sandbox.capabilities().surroundings == Surroundings::Own;
+        let elsewhere = self.sandbox.capabilities().surroundings == HostAccess::Own;
         if configured || elsewhere || self.installs() {
             return Vec::new();
         }
@@ -98,12 +98,12 @@ impl Driver {
     /// Fingerprints of what checks depend on outside the workspace, for the journal.
     pub(crate) fn sealed_surroundings(&self) -> BTreeMap<String, String> {
         match self.sandbox.capabilities().surroundings {
-            Surroundings::Host => {
+            HostAccess::Host => {
                 let mut all = surroundings::sealed(&self.fingerprints());
                 all.extend(self.installed_marks());
                 all
             }
-            Surroundings::Own => BTreeMap::new(),
+            HostAccess::Own => BTreeMap::new(),
         }
     }
 
@@ -213,7 +213,7 @@ impl Driver {
         }
         let commands: Vec<String> = self.setup_in_place().iter().map(CommandLine::display).collect();
         let why = format!(
-            "the checks fail with what is installed already, and the run changed `{}`: the final check runs `{}` instead",
+            "the checks fail with what is already installed, and the run changed `{}`: the final check runs `{}` instead",
             change.path,
             commands.join("; ")
         );

@@ -4,7 +4,7 @@
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::proof::surroundings;
-use crate::step::checks::trees::Checked;
+use crate::step::checks::trees::TreeCheck;
 use ralph_loop_domain::ports::{Baseline, ReleaseWhen};
 use ralph_loop_domain::proof::{
     CLEAN_CHECKOUT, HarnessChange, Proof, ProofCheck, ProtectedEvidence, VERSION, Watching,
@@ -113,8 +113,8 @@ impl Driver {
                 Next::RunChecks(tree) => {
                     let started = self.ctx.clock.elapsed();
                     match self.prove_tree(tree, subject, &mut found)? {
-                        Checked::Run(run) => drop(found.state.runs.insert(tree, run)),
-                        Checked::Stopped => return Ok(None),
+                        TreeCheck::Run(run) => drop(found.state.runs.insert(tree, run)),
+                        TreeCheck::Stopped => return Ok(None),
                     }
                     found.took.push((tree, self.ctx.clock.elapsed().saturating_sub(started)));
                 }
@@ -154,7 +154,7 @@ impl Driver {
         let replaced = surroundings::differences(&state.surroundings, &self.fingerprints());
         if !state.surroundings.is_empty() && !replaced.is_empty() {
             hint = Some(
-                "programs or settings that the checks use changed on this machine: look at them, and start a new run (`--new`) if they are yours"
+                "programs or settings that the checks use changed on this machine: review them, and start a new run (`--new`) if you changed them"
                     .to_owned(),
             );
             obstacles.extend(replaced);

@@ -6,7 +6,7 @@ use crate::error::DriveError;
 use crate::step::checks::baseline_checks::BaselineEnd;
 use crate::step::checks::clean_checkout::make_dir;
 use crate::step::checks::environment::fault_of;
-use crate::step::checks::verify::{CheckPlace, CheckRuns, Checked, HowToCheck};
+use crate::step::checks::verify::{CheckOptions, CheckOutcome, CheckRuns, CheckTarget};
 use ralph_loop_domain::state::RunState;
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::outcome::HumanReason;
@@ -34,13 +34,13 @@ impl Driver {
             let known = self.ctx.state.spec.settings.verifiers.iter().find(|v| v.name == *name).cloned();
             let Some(verifier) = known else { continue };
             let log = logs.join(format!("check-{name}.log"));
-            let how = HowToCheck::default();
-            let place = CheckPlace { sandbox: &*self.sandbox, tree: &tree, log: &log, how };
+            let how = CheckOptions::default();
+            let place = CheckTarget { sandbox: &*self.sandbox, tree: &tree, log: &log, how };
             match runs.run(&mut self.ctx, &verifier, &place)? {
-                Checked::Result(result, ..) => {
+                CheckOutcome::Result(result, ..) => {
                     self.ctx.record(EventBody::CheckFinished { iteration, result: *result })?;
                 }
-                Checked::Stopped => return Ok(()),
+                CheckOutcome::Stopped => return Ok(()),
             }
         }
         let before = self.ctx.state.stuck.environment.as_ref().map(|(fault, _)| fault.clone());
@@ -60,7 +60,7 @@ impl Driver {
         if let BaselineEnd::Known(checks) = self.check_baseline(&baseline)? {
             self.ctx.record(EventBody::Prepared { baseline, surroundings, checks })?;
             self.ctx.flush()?;
-            self.tell_missing_programs()?;
+            self.report_missing_programs()?;
             self.report_start_faults()?;
         }
         Ok(())

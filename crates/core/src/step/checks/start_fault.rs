@@ -4,7 +4,7 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::record::log_tail::read_tail;
 use crate::step::checks::environment::is_work;
-use ralph_loop_domain::ports::Surroundings;
+use ralph_loop_domain::ports::HostAccess;
 use ralph_loop_domain::repo::setup;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_proof::report::environment::fault;
@@ -26,7 +26,7 @@ impl Driver {
         let state = &self.ctx.state;
         let settings = &state.spec.settings;
         let can_install = settings.isolation == Isolation::None
-            || self.sandbox.capabilities().surroundings == Surroundings::Own;
+            || self.sandbox.capabilities().surroundings == HostAccess::Own;
         let Some(checks) = state.baseline_checks.as_ref().filter(|_| !can_install) else { return Ok(None) };
         for verifier in settings.required() {
             let failing = checks.results.iter().find(|result| result.name == verifier.name && !result.passed);
@@ -38,7 +38,7 @@ impl Driver {
                 return Ok(Some(format!("{name}: {hint}")));
             }
             let with = self.with_installed();
-            return Ok(Some(format!("{name} cannot run on the files of the start{with}: {lack}")));
+            return Ok(Some(format!("{name} cannot run on the original files{with}: {lack}")));
         }
         Ok(None)
     }

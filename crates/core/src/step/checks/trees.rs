@@ -5,7 +5,7 @@ use crate::error::DriveError;
 use crate::proof::harness_files::HarnessFiles;
 use crate::step::checks::clean_checkout::{Checkout, SetupEnd, make_dir};
 use crate::step::checks::prove::{Finding, Subject};
-use crate::step::checks::verify::{CheckPlace, CheckRuns, Checked as CheckEnd, HowToCheck, run_logged};
+use crate::step::checks::verify::{CheckOptions, CheckOutcome, CheckRuns, CheckTarget, run_logged};
 use ralph_loop_domain::ports::ExecRequest;
 use ralph_loop_domain::repo::protect::covers;
 use ralph_loop_proof::harness::restore;
@@ -25,14 +25,14 @@ const MODULES_TIMEOUT: Duration = Duration::from_secs(60);
 const FIND_MODULES: &str = "import importlib.util, os, sys\nhere = os.path.realpath('.') + os.sep\nfor name in sys.argv[1:]:\n    try:\n        spec = importlib.util.find_spec(name)\n    except Exception:\n        continue\n    if spec and not os.path.realpath(spec.origin or '/').startswith(here):\n        print('installed:' + name)\n";
 
 /// The outcome of checking a tree.
-pub(in crate::step) enum Checked {
+pub(in crate::step) enum TreeCheck {
     Run(TreeRun),
     /// The run was stopped.
     Stopped,
 }
 
-fn problem(why: impl Into<String>) -> Checked {
-    Checked::Run(TreeRun { results: Vec::new(), problems: vec![why.into()] })
+fn problem(why: impl Into<String>) -> TreeCheck {
+    TreeCheck::Run(TreeRun { results: Vec::new(), problems: vec![why.into()] })
 }
 
 impl Driver {
@@ -42,9 +42,9 @@ impl Driver {
         tree: Tree,
         subject: &Subject,
         found: &mut Finding,
-    ) -> Result<Checked, DriveError> {
+    ) -> Result<TreeCheck, DriveError> {
         let checked = self.in_clean_folder(|driver, folder| driver.check_in(folder, tree, subject, found))?;
-        if let Checked::Run(run) = &checked
+        if let TreeCheck::Run(run) = &checked
             && tree == Tree::Commit
             && run.results.iter().any(|result| !result.passed)
         {
@@ -63,7 +63,7 @@ impl Driver {
         tree: Tree,
         subject: &Subject,
         found: &mut Finding,
-    ) -> Result<Checked, DriveError> {
+    ) -> Result<TreeCheck, DriveError> {
         let logs = subject.logs.join(match tree {
             Tree::Commit => "",
             Tree::OriginalHarness => "original-harness",
@@ -87,7 +87,7 @@ impl Driver {
         let checkout = self.open_checkout(folder)?;
         match self.run_setup(&checkout, &logs)? {
             SetupEnd::Ready => {}
-            SetupEnd::Stopped => return Ok(Checked::Stopped),
+            SetupEnd::Stopped => return Ok(TreeCheck::Stopped),
             SetupEnd::Failed { command, log } => {
                 return Ok(problem(format!(
                     "setup command `{command}` failed in a clean checkout: see {log}"
@@ -103,11 +103,11 @@ impl Driver {
         let verifiers: Vec<_> = self.ctx.state.spec.settings.required().cloned().collect();
         for verifier in verifiers {
             let log = logs.join(format!("check-{}.log", verifier.name));
-            let how = HowToCheck { env: &checkout.env, watch: false };
-            let place = CheckPlace { sandbox: &*checkout.sandbox, tree: &subject.tree, log: &log, how };
+            let how = CheckOptions { env: &checkout.env, watch: false };
+            let place = CheckTarget { sandbox: &*checkout.sandbox, tree: &subject.tree, log: &log, how };
             match runs.run(&mut self.ctx, &verifier, &place)? {
-                CheckEnd::Stopped => return Ok(Checked::Stopped),
-                CheckEnd::Result(result, excerpt, _) => {
+                CheckOutcome::Stopped => return Ok(TreeCheck::Stopped),
+                CheckOutcome::Result(result, excerpt, _) => {
                     if !result.passed && tree == Tree::Commit {
                         let heading = format!("final check: {} failed", verifier.name);
                         self.ctx.error_entry(&heading, tail_lines(&excerpt, 30));
@@ -118,7 +118,7 @@ impl Driver {
                 }
             }
         }
-        Ok(Checked::Run(run))
+        Ok(TreeCheck::Run(run))
     }
 
     /// Fills a folder with a tree, or says why it can't.

@@ -36,7 +36,7 @@ impl Driver {
             return Ok(None);
         }
         let now = self.ctx.clock.now();
-        let made = self.workspace.loose_commit(&subject.tree, &subject.commit, now)?;
+        let made = self.workspace.unreferenced_commit(&subject.tree, &subject.commit, now)?;
         let start = self.original_commit(&subject.baseline.start, &subject.baseline.head)?;
         Ok(made.map(|checked| Subject { checked, start, beside, ..subject.clone() }))
     }
@@ -71,7 +71,7 @@ impl Driver {
         let paths: Vec<String> = left.files.iter().map(|file| file.path.clone()).collect();
         if self.left_paths.is_empty() {
             self.ctx.notice(format!(
-                "from run {}, not proven: {}; tests and checks are held against what `HEAD` has (commit what is to stay)",
+                "from run {}, not proven: {}; tests and checks are compared with `HEAD` (commit what should stay)",
                 left.files.first().map_or("", |file| file.run.as_str()),
                 some_names(&paths)
             ))?;

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::driver_parts::Driver;
 use crate::error::DriveError;
-use crate::observers::LiveStatus;
+use crate::observers::SessionProgress;
 use crate::record::log_tail::{read_tail, useful_lines};
 use crate::step::checks::measure;
 use crate::step::checks::measure::Measured;
@@ -52,13 +52,13 @@ impl Driver {
             };
             let log = folder.join(format!("check-{name}.log"));
             let place =
-                CheckPlace { sandbox: &*self.sandbox, tree: &tree, log: &log, how: HowToCheck::default() };
+                CheckTarget { sandbox: &*self.sandbox, tree: &tree, log: &log, how: CheckOptions::default() };
             let checked = match self.ctx.is_hidden(&verifier) {
                 true => self.verify_hidden(&verifier, &tree, &folder)?,
                 false => runs.run(&mut self.ctx, &verifier, &place)?,
             };
             match checked {
-                Checked::Result(result, excerpt, _) => {
+                CheckOutcome::Result(result, excerpt, _) => {
                     if !result.passed {
                         let why = result.why.clone().unwrap_or_default();
                         let lines = tail_lines(&excerpt, 30).to_owned();
@@ -67,7 +67,7 @@ impl Driver {
                     self.ctx.boundary("verify.ran");
                     self.ctx.record(EventBody::CheckFinished { iteration, result: *result })?;
                 }
-                Checked::Stopped => return Ok(()),
+                CheckOutcome::Stopped => return Ok(()),
             }
         }
         self.ctx.boundary("verify.after");
@@ -76,7 +76,7 @@ impl Driver {
 }
 
 /// The outcome of a check.
-pub(crate) enum Checked {
+pub(crate) enum CheckOutcome {
     /// It ran: result, end of output, and trace.
     Result(Box<CheckResult>, String, Option<ExecTrace>),
     /// Ended by the engine (canceled, time limit, guard lost); nothing is known.
@@ -85,7 +85,7 @@ pub(crate) enum Checked {
 
 /// How a check or its setup runs.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct HowToCheck<'a> {
+pub(crate) struct CheckOptions<'a> {
     /// Additional variables.
     pub env: &'a [(String, String)],
     /// Whether to trace it, if possible.
@@ -94,12 +94,12 @@ pub(crate) struct HowToCheck<'a> {
 
 /// Where a check runs, and on which files.
 #[derive(Clone, Copy)]
-pub(crate) struct CheckPlace<'a> {
+pub(crate) struct CheckTarget<'a> {
     pub sandbox: &'a dyn Sandbox,
     /// The tree it judges.
     pub tree: &'a TreeId,
     pub log: &'a Path,
-    pub how: HowToCheck<'a>,
+    pub how: CheckOptions<'a>,
 }
 
 /// Checks run so far on one tree: those with the same command share one execution.
@@ -114,8 +114,8 @@ impl CheckRuns {
         &mut self,
         ctx: &mut Context,
         verifier: &VerifierConfig,
-        place: &CheckPlace<'_>,
-    ) -> Result<Checked, DriveError> {
+        place: &CheckTarget<'_>,
+    ) -> Result<CheckOutcome, DriveError> {
         if let Some((_, result, excerpt, trace)) = self
             .done
             .iter()
@@ -123,10 +123,10 @@ impl CheckRuns {
         {
             // The time was spent only once.
             let result = CheckResult { name: verifier.name.clone(), duration_ms: 0, ..result.clone() };
-            return Ok(Checked::Result(Box::new(result), excerpt.clone(), trace.clone()));
+            return Ok(CheckOutcome::Result(Box::new(result), excerpt.clone(), trace.clone()));
         }
         let checked = run_check(ctx, verifier, place)?;
-        if let Checked::Result(result, excerpt, trace) = &checked {
+        if let CheckOutcome::Result(result, excerpt, trace) = &checked {
             self.done.push((verifier.clone(), (**result).clone(), excerpt.clone(), trace.clone()));
         }
         Ok(checked)
@@ -146,12 +146,12 @@ fn is_same(a: &VerifierConfig, b: &VerifierConfig) -> bool {
 pub(crate) fn run_check(
     ctx: &mut Context,
     verifier: &VerifierConfig,
-    place: &CheckPlace<'_>,
-) -> Result<Checked, DriveError> {
+    place: &CheckTarget<'_>,
+) -> Result<CheckOutcome, DriveError> {
     if let Some(found) = run_builtin_check(ctx, verifier, place)? {
         return Ok(found);
     }
-    let CheckPlace { sandbox, tree, log: log_path, how } = *place;
+    let CheckTarget { sandbox, tree, log: log_path, how } = *place;
     let timeout = Duration::from_secs(verifier.timeout_seconds);
     let mut request = ExecRequest::new(verifier.command_argv.clone());
     request.timeout = Some(timeout);
@@ -166,7 +166,7 @@ pub(crate) fn run_check(
     let tests = run.tests;
     // Only exit code 0 can pass; every other end is a failure, or no result.
     let why = match &end {
-        Ok(ExecEnd::Stopped(_) | ExecEnd::GuardLost) => return Ok(Checked::Stopped),
+        Ok(ExecEnd::Stopped(_) | ExecEnd::GuardLost) => return Ok(CheckOutcome::Stopped),
         Ok(ExecEnd::Exited(0)) if tests.is_some_and(|t| t.executed() == 0) => {
             Some("no test was executed".to_owned())
         }
@@ -187,7 +187,7 @@ pub(crate) fn run_check(
             })? {
                 Measured::Enough => None,
                 Measured::NotEnough(why) => Some(why),
-                Measured::Stopped => return Ok(Checked::Stopped),
+                Measured::Stopped => return Ok(CheckOutcome::Stopped),
             },
         },
         Ok(ExecEnd::Exited(code)) => Some(format!("exit code {code}")),
@@ -219,7 +219,7 @@ pub(crate) fn run_check(
         failing: if passed { Vec::new() } else { failing_tests(&read_tail(log_path, NAMES_MAX)) },
         last_lines: if passed { Vec::new() } else { useful_lines(&run.excerpt) },
     };
-    Ok(Checked::Result(Box::new(result), run.excerpt, run.trace))
+    Ok(CheckOutcome::Result(Box::new(result), run.excerpt, run.trace))
 }
 
 /// Whether commands run in a local sandbox, from which this machine's servers are out of reach.
@@ -233,9 +233,9 @@ fn has_own_network(ctx: &Context) -> bool {
 fn run_builtin_check(
     ctx: &mut Context,
     verifier: &VerifierConfig,
-    place: &CheckPlace<'_>,
-) -> Result<Option<Checked>, DriveError> {
-    let CheckPlace { sandbox, tree, log: log_path, how } = *place;
+    place: &CheckTarget<'_>,
+) -> Result<Option<CheckOutcome>, DriveError> {
+    let CheckTarget { sandbox, tree, log: log_path, how } = *place;
     let folder = ctx.state.spec.task.working_dir.clone().unwrap_or_default();
     let read = |path: &str| match sandbox.read(&Path::new(&folder).join(path)) {
         Ok(Some(bytes)) => Ok(bytes),
@@ -262,7 +262,7 @@ fn run_builtin_check(
         // An abandoned check says nothing about the work.
         ctx.read_inbox()?;
         if ctx.ends_now() {
-            return Ok(Some(Checked::Stopped));
+            return Ok(Some(CheckOutcome::Stopped));
         }
     }
     let why = why.map(|why| ctx.redactor.text(&why).into_owned());
@@ -284,7 +284,7 @@ fn run_builtin_check(
     // File checks run no program, so there is nothing to trace. The caller's code can't be traced, and nothing
     // of a hidden check is recorded.
     let seen = (verifier.expect != Some(Expect::Custom) || ctx.is_hidden(verifier)).then(ExecTrace::default);
-    Ok(Some(Checked::Result(Box::new(result), text, seen)))
+    Ok(Some(CheckOutcome::Result(Box::new(result), text, seen)))
 }
 
 pub(crate) struct LoggedRun {
@@ -346,7 +346,7 @@ pub(crate) fn run_logged(
         Ok(outcome) => Ok(outcome),
     };
     if outcome.as_ref().is_ok_and(|outcome| outcome.end == ExecEnd::Stopped(StopCause::Budget)) {
-        let cut_ms = u64::try_from(ctx.untold_time().as_millis()).unwrap_or(u64::MAX).max(1);
+        let cut_ms = u64::try_from(ctx.unreported_time().as_millis()).unwrap_or(u64::MAX).max(1);
         let message = format!("the time is used up: `{label}` was ended");
         ctx.record(EventBody::BudgetWarning { budget: BudgetKind::Time, message, cut_ms })?;
     }
@@ -393,7 +393,7 @@ impl ExecSink for CheckSink<'_> {
             return ControlFlow::Continue(());
         }
         self.last_poll = now;
-        let live = LiveStatus {
+        let live = SessionProgress {
             now: self.ctx.clock.now(),
             elapsed: now - self.started,
             silent: None,

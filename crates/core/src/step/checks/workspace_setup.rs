@@ -5,7 +5,7 @@ use crate::driver_parts::Driver;
 use crate::error::DriveError;
 use crate::record::log_tail::read_tail;
 use crate::step::checks::clean_checkout::{Checkout, SetupEnd, make_dir};
-use ralph_loop_domain::ports::{SandboxError, Surroundings};
+use ralph_loop_domain::ports::{HostAccess, SandboxError};
 use ralph_loop_domain::repo::installed::{InstalledFolder, InstalledUse};
 use ralph_loop_journal::folder::artifacts;
 use ralph_loop_protocol::display::text::{count, duration};
@@ -49,7 +49,7 @@ impl Driver {
             .into()),
             SetupEnd::Failed { command, log } => {
                 let path = self.ctx.run.path().join(&log);
-                let output = self.ctx.shown_elsewhere(read_tail(&path, TOLD_MAX).trim());
+                let output = self.ctx.redact_for_display(read_tail(&path, TOLD_MAX).trim());
                 let guessed = self.ctx.state.spec.settings.setup_guessed;
                 Err(DriveError::Setup { command, log: path.display().to_string(), output, guessed })
             }
@@ -66,8 +66,7 @@ impl Driver {
     /// Whether nothing is installed there. The agent's copy of the user's folder has the user's dependencies.
     fn is_fresh_workspace(&self) -> Result<bool, DriveError> {
         let spec = &self.ctx.state.spec;
-        if spec.place != WorkspaceKind::InPlace
-            || self.sandbox.capabilities().surroundings == Surroundings::Own
+        if spec.place != WorkspaceKind::InPlace || self.sandbox.capabilities().surroundings == HostAccess::Own
         {
             return Ok(true);
         }
@@ -93,7 +92,7 @@ impl Driver {
     /// Distinguishes a workspace from one recreated at the same path.
     fn workspace_identity(&self) -> String {
         let state = &self.ctx.state;
-        if self.sandbox.capabilities().surroundings == Surroundings::Own
+        if self.sandbox.capabilities().surroundings == HostAccess::Own
             && let Some(main) = state.spending.compute.sandboxes.first()
         {
             return format!("{} {}", main.provider, main.id);

@@ -1,7 +1,7 @@
-//! A whole run in memory: no process, no git, a clock that moves when somebody waits.
+//! A whole run in memory: no process, no git, a clock that moves when the code waits.
 
 use jiff::{SignedDuration, Timestamp};
-use ralph_loop_core::{CancelFlag, Driver, DriverParts, LiveStatus, Observer};
+use ralph_loop_core::{CancelToken, Driver, Observer, RunPorts, SessionProgress};
 use ralph_loop_domain::ports::{
     Agent, Clock, CustomCheck, ReleaseWhen, Sandbox, SandboxError, SessionReport, SessionRequest,
     SessionSink, Stream, WriteMode,
@@ -9,7 +9,7 @@ use ralph_loop_domain::ports::{
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_journal::folder::layout::RalphDir;
-use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::journal::RunPaths;
 use ralph_loop_protocol::event::{Event, SessionEnd};
 use ralph_loop_protocol::id::AgentName;
 use ralph_loop_protocol::money::Usage;
@@ -48,13 +48,13 @@ struct Silent;
 
 impl Observer for Silent {
     fn event(&mut self, _: &RunState, _: &Event) {}
-    fn live(&mut self, _: &RunState, _: &LiveStatus<'_>) {}
+    fn live(&mut self, _: &RunState, _: &SessionProgress<'_>) {}
     fn output(&mut self, _: Stream, _: &[u8]) {}
 }
 
 pub type Session = dyn Fn(&SessionRequest<'_>, &dyn Sandbox) -> (SessionEnd, String) + Send + Sync;
 
-/// An agent that is a closure.
+/// An agent implemented by a closure.
 pub struct FnAgent {
     pub name: AgentName,
     pub session: Arc<Session>,
@@ -87,7 +87,7 @@ impl Agent for FnAgent {
         })
     }
 
-    /// Nothing of it lives between its sessions.
+    /// It keeps no process between sessions.
     fn release_resources(&self, _: ReleaseWhen) {}
 }
 
@@ -172,7 +172,7 @@ impl Machine {
         }
     }
 
-    pub fn parts(&self) -> DriverParts {
+    pub fn parts(&self) -> RunPorts {
         let agents = self.agents.iter().map(|name| {
             Box::new(FnAgent {
                 name: AgentName::from(*name),
@@ -180,11 +180,11 @@ impl Machine {
                 tokens: self.tokens.clone(),
             }) as Box<dyn Agent>
         });
-        DriverParts {
+        RunPorts {
             dir: self.dir(),
             home: self.dir(),
             cooldowns: self.dir().cooldowns(),
-            places: Places {
+            places: RunPaths {
                 dir: self.dir().run(&"r1".into()),
                 seal: self.sealed.then(|| self.temp.path().join("seal.jsonl")),
                 spare: None,
@@ -209,7 +209,7 @@ impl Machine {
             machine: Some("m1".into()),
             version: Some("test 1".into()),
             vars: ralph_loop_domain::vars::Vars::default(),
-            cancel: Arc::new(CancelFlag::default()),
+            cancel: Arc::new(CancelToken::default()),
         }
     }
 
@@ -218,7 +218,7 @@ impl Machine {
     }
 
     pub fn run_with(&self, observer: Box<dyn Observer>, redactor: Redactor) -> RunResult {
-        let parts = DriverParts { observers: vec![observer], redactor: Arc::new(redactor), ..self.parts() };
+        let parts = RunPorts { observers: vec![observer], redactor: Arc::new(redactor), ..self.parts() };
         Driver::create(self.spec(), parts).unwrap().run()
     }
 

@@ -193,7 +193,7 @@ fn the_users_own_filters_work_in_the_copy() {
     assert_eq!(pair.user.read("y.up"), "new\n");
 }
 
-/// Objects of the start are in the user's repo, which no agent writes, and aren't read again; git prefers one of the
+/// The original objects are in the user's repo, which agents can't write, and aren't read again; git prefers one of the
 /// same name in the agent's folder.
 #[test]
 fn replaced_start_object_is_noticed() {

@@ -18,7 +18,7 @@ pub struct HostRule {
 impl HostRule {
     /// Parses a rule; the error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |why: &str| Err(format!("`{text}` is no host that could be allowed: {why}"));
+        let wrong = |why: &str| Err(format!("`{text}` isn't a host that can be allowed: {why}"));
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) => match port.parse() {
                 Ok(port) if port > 0 => (host, Some(port)),
@@ -29,10 +29,10 @@ impl HostRule {
         let (below, name) = host.strip_prefix("*.").map_or((false, host), |name| (true, name));
         let name = tidy(name);
         if name.contains('*') {
-            return wrong("`*` stands only at its beginning, as `*.example.org`");
+            return wrong("`*` is allowed only at the beginning, as in `*.example.org`");
         }
         if !is_name(&name) {
-            return wrong("use a name as `example.org`; addresses and whole top-level domains are not taken");
+            return wrong("use a name such as `example.org`; addresses and top-level domains aren't allowed");
         }
         Ok(Self { name, below, port, private: false })
     }
@@ -329,7 +329,7 @@ mod tests {
             "x.org:99999",
         ] {
             let refused = HostRule::parse(bad).unwrap_err();
-            assert!(refused.starts_with(&format!("`{bad}` is no host that could be allowed")), "{refused}");
+            assert!(refused.starts_with(&format!("`{bad}` isn't a host that can be allowed")), "{refused}");
         }
     }
 }

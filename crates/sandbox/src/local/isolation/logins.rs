@@ -223,7 +223,7 @@ mod tests {
         fs::write(homes.inside(".claude/history"), "what it remembers").unwrap();
         let second = homes.logins.log_in("/bin/claude").unwrap();
         drop(session);
-        assert!(homes.inside(TOKEN).exists(), "somebody still works");
+        assert!(homes.inside(TOKEN).exists(), "another session is still active");
         drop(second);
         assert!(!homes.inside(".claude").exists());
         assert_eq!(homes.token(), "{\"a\":2}");

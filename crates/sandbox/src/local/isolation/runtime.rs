@@ -12,7 +12,7 @@ use crate::local::isolation::view::same_path::Workspace;
 use crate::local::isolation::view::tools;
 use crate::local::isolation::view::tools::{Shown, Wanted};
 use crate::local::isolation::view::{hide, versions};
-use ralph_loop_domain::ports::{Credentials, Exchange, ExecRequest, Loopback, SandboxError};
+use ralph_loop_domain::ports::{Credentials, ExecRequest, Loopback, SandboxError, SharedDir};
 use ralph_loop_domain::vars::Vars;
 use std::fs;
 use std::net::SocketAddr;
@@ -177,13 +177,13 @@ impl Runtime {
     }
 
     /// The run's home, which this process and commands can both write.
-    pub(crate) fn exchange(&self) -> Exchange {
+    pub(crate) fn exchange(&self) -> SharedDir {
         let (inside, sockets) = match self.kind {
             Kind::Bwrap(_) => (&self.home, true),
             Kind::Landlock => (&self.run_home, false),
         };
         let loopback = Loopback::OfCommand;
-        Exchange { outside: self.run_home.clone(), inside: inside.clone(), sockets, loopback }
+        SharedDir { outside: self.run_home.clone(), inside: inside.clone(), sockets, loopback }
     }
 
     /// Publishes a port of the sandbox on this machine, once; `None` if it is already published, or can't be.

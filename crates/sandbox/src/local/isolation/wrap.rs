@@ -54,7 +54,7 @@ impl Runtime {
         let root = &workspace.host;
         if self.home.starts_with(root) {
             return Err(SandboxError::Broken(format!(
-                "`{}` holds your home, which a sandbox must hide; work in a folder of its own",
+                "`{}` contains your home, which a sandbox must hide; work in a separate folder",
                 root.display()
             )));
         }

@@ -3,7 +3,7 @@
 
 use super::shown_path::shown_path;
 use crate::auth::Caller;
-use crate::http::extract::{Answer, Asked, Body};
+use crate::http::extract::{Answer, Body, QueryParams};
 use crate::http::problem::Problem;
 use crate::people::Role;
 use crate::routes::steer::task::{TextBody, if_match, mark_of, outdated, save};
@@ -12,7 +12,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_core::handle::{ControlOutcome, RunHandle};
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::control::Control;
@@ -90,7 +90,7 @@ struct Workspace {
 
 impl Workspace {
     fn open(server: &Server, entry: &Registration) -> Result<Self, Problem> {
-        let reading = RunReading::load(server.app.environment(), entry.clone())?;
+        let reading = RunSnapshot::load(server.app.environment(), entry.clone())?;
         let spec = &reading.state.spec;
         let place = [&spec.workspace, &spec.home().to_owned(), &spec.origin]
             .into_iter()
@@ -137,7 +137,7 @@ pub(crate) async fn folder(
     State(server): State<Arc<Server>>,
     _: Caller,
     Path(run): Path<String>,
-    Asked(query): Asked<FolderQuery>,
+    QueryParams(query): QueryParams<FolderQuery>,
 ) -> Answer<Json<Folder>> {
     let entry = server.entry(&run)?;
     let own = server.clone();

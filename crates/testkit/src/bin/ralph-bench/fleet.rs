@@ -1,6 +1,6 @@
 //! What a fleet costs: an append, a dispatch, an iteration, a take-over, and how fast runs are finished beside plain processes.
 
-use ralph_loop_app::{Overrides, PlaceRequest, RunRequest, TaskInput};
+use ralph_loop_app::{Overrides, RunRequest, TaskInput, Workplace};
 use ralph_loop_fleet::runs::{self, NewRun};
 use ralph_loop_fleet::{Fleet, dispatch, lease, seal, workers};
 use ralph_loop_protocol::id::RunId;
@@ -175,8 +175,8 @@ impl std::fmt::Display for Latency {
     }
 }
 
-fn clone(from: &str) -> PlaceRequest {
-    PlaceRequest::Clone { from: from.to_owned(), depth: None, sparse: Vec::new() }
+fn clone(from: &str) -> Workplace {
+    Workplace::Clone { from: from.to_owned(), depth: None, sparse: Vec::new() }
 }
 
 fn add(fleet: &Fleet, run: &str, request: RunRequest) {

@@ -188,7 +188,7 @@ impl Trial<'_> {
             return (check, true);
         }
         if tried.end == Ok(ExecEnd::TimedOut) {
-            let check = warn(format!("{place} did not tell its version within {} s", TIMEOUT.as_secs()));
+            let check = warn(format!("{place} didn't print its version within {} s", TIMEOUT.as_secs()));
             return (check.fix(format!("run `{name} --version` by hand to see why")), true);
         }
         let cause = tried.cause();

@@ -220,7 +220,7 @@ fn addresses_that_lead_nowhere_are_words_and_browsers_go_with_the_iteration() {
     let results = script.results(1);
     assert!(refused(&results[0]).contains("ERR_CONNECTION_REFUSED"), "{}", results[0].text);
     assert!(refused(&results[1]).contains("leads out"), "{}", results[1].text);
-    assert!(refused(&results[2]).contains("no address"), "{}", results[2].text);
+    assert!(refused(&results[2]).contains("isn't a URL"), "{}", results[2].text);
     assert!(fine(&results[3]).contains("“From a file”"), "{}", results[3].text);
     let loud = fine(&results[4]);
     assert!(

@@ -261,7 +261,7 @@ fn what_a_fetched_state_says_of_its_place_and_of_trust_does_not_count() {
 fn goes_on(pushed: &Pushed) {
     let done = pushed.resume(&["--isolation", "none"]).exits(3);
     assert_eq!(done.json()["iterations"], 2, "{}", done.stdout);
-    assert!(done.stdout.contains("commits that are not known here"), "{}", done.stdout);
+    assert!(done.stdout.contains("commits that this run doesn't know"), "{}", done.stdout);
 }
 
 #[test]

@@ -215,7 +215,7 @@ fn a_key_that_an_agent_writes_is_not_used_by_the_next_run_unasked() {
     let mut next = Place { vars: Vec::new(), ..place };
     next.agent("claude", &["claude", "-p"], &json!({}));
     let refused = next.run(&[]).exits(3);
-    assert!(refused.stderr.contains("that came into `.env` during a run"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("that was added to `.env` during a run"), "{}", refused.stderr);
     // An edit beside it does not make it the user's, and neither does a run that was killed.
     next.write(".env", &format!("OTHER=1\n{}", next.read(".env")));
     next.run(&[]).exits(3);

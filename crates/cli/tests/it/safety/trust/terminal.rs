@@ -42,7 +42,7 @@ fn whoever_sits_there_is_asked_once() {
     assert_eq!(code, 3, "{screen}");
     assert!(screen.contains("This repository asks for:"), "{screen}");
     assert!(screen.contains("+ network access to `a.example`"), "{screen}");
-    assert!(screen.contains("[y/N]") && screen.contains("nothing was started"), "{screen}");
+    assert!(screen.contains("[y/N]") && screen.contains("not started"), "{screen}");
     assert_eq!(place.runs(), 0);
     let (code, screen) = on_terminal(&place, run, "y\n").unwrap();
     assert_eq!(code, 0, "{screen}");

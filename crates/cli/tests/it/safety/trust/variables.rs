@@ -110,7 +110,7 @@ fn what_is_asked_for_without_a_sandbox_is_listed_and_allowed_once() {
     // The honest twin: variables that load nothing need nobody's word.
     place.agent("any", &["sh", "-c", WORK], &json!({"WORDS": "do no harm"}));
     let listed = place.ralph(&["trust", "--show"]).exits(0);
-    assert!(listed.stdout.contains("asks for nothing"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("requests no permissions"), "{}", listed.stdout);
     place.run(&[]).exits(0);
 }
 

@@ -3,7 +3,7 @@
 use crate::RALPH;
 use crate::surface::fleet::net::Net;
 use crate::surface::fleet::wire::Wire;
-use ralph_loop_app::{Overrides, PlaceRequest, RunRequest, TaskInput};
+use ralph_loop_app::{Overrides, RunRequest, TaskInput, Workplace};
 use ralph_loop_domain::ports::Forge as _;
 use ralph_loop_fleet::runs::{self, FleetRun, NewRun};
 use ralph_loop_fleet::{Fleet, seal};
@@ -136,7 +136,7 @@ impl World {
         let from = self.forge.root().join("repo.git").display().to_string();
         let mut request = RunRequest {
             task: TaskInput::Issue(issue.to_string()),
-            place: PlaceRequest::Clone { from, depth: None, sparse: Vec::new() },
+            place: Workplace::Clone { from, depth: None, sparse: Vec::new() },
             publish: Some(Publish::Pr),
             isolation: Some(ralph_loop_task::config::Isolation::None),
             overrides: Overrides { verify: vec![CHECK.to_owned()], ..Overrides::default() },

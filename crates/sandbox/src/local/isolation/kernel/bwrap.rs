@@ -164,7 +164,7 @@ pub(in crate::local::isolation) fn command(view: &View<'_>) -> (Vec<OsString>, g
     if let Some(socket) = view.socket {
         args.mount("--ro-bind", socket, Path::new(SOCKET));
     }
-    // Writes that no one would ever see should fail instead of disappearing.
+    // Writes to hidden folders should fail instead of silently disappearing.
     let temporary = ["/tmp", "/var/tmp"].map(Path::new);
     for place in
         view.hidden.iter().filter(|place| !temporary.contains(&place.as_path()) && *place != view.home)
