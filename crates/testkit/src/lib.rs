@@ -1,5 +1,6 @@
-//! What tests of `ralph` stand on: a user's machine in a temporary folder, fixture repos, and the real binary run in it;
-//! a scripted model server ([`model_server`]), clouds that run on this machine ([`fake_daytona`], [`fake_e2b`], [`fake_vercel`]), a GitHub of its own ([`fake_github`]); one suite for every sandbox ([`conformance`]).
+//! Test support for `ralph`: a user's machine in a temporary folder, fixture repos, and the real binary;
+//! a scripted model server ([`model_server`]); fake clouds ([`fake_daytona`], [`fake_e2b`], [`fake_vercel`]) and a fake GitHub
+//! ([`fake_github`]); and one conformance suite for every sandbox ([`conformance`]).
 
 pub mod conformance;
 pub mod docker;
@@ -48,8 +49,8 @@ pub fn skip(reason: &str) {
     }
 }
 
-/// The suite that every sandbox passes, as a test of its own: a name for the test, how a sandbox is made, and what it says it can
-/// do. What is left out stands behind that, each with its reason.
+/// The suite that every sandbox passes, as a separate test: the test's name, how to create a sandbox, and its capabilities. Checks to
+/// leave out come last, each with its reason.
 ///
 /// ```ignore
 /// use ralph_loop_domain::ports::Capabilities;

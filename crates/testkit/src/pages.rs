@@ -1,4 +1,4 @@
-//! Pages for tests with a browser: a server of the host that nobody in a sandbox may reach, and what tests of that kind share.
+//! Pages for browser tests: a host server that must be unreachable from a sandbox, and shared helpers.
 
 use crate::model_server::ModelServer;
 use std::io::{self, Read as _, Write as _};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// What the page of [`HostServer`] says.
 pub const HOSTS_PAGE: &str = "the host's own page";
 
-/// A server of the host that nobody in a sandbox may reach; counts who tries.
+/// A host server that must be unreachable from a sandbox; counts requests.
 #[derive(Debug)]
 pub struct HostServer {
     /// Where it listens.
@@ -36,7 +36,7 @@ impl HostServer {
         Ok(Self { port, calls })
     }
 
-    /// How often somebody has called it.
+    /// The number of requests.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }

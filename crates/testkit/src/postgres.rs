@@ -1,11 +1,11 @@
-//! A Postgres of a test's own, ended with it.
+//! A Postgres server for one test, ended with it.
 #![allow(clippy::disallowed_methods, reason = "tests are a border, and start processes")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A server on a socket in a folder of its own.
+/// A server on a socket in a separate folder.
 #[derive(Debug)]
 pub struct Postgres {
     folder: PathBuf,

@@ -1,4 +1,4 @@
-//! Prism, the proxy that holds clients and fakes to a published specification.
+//! Prism, the proxy that checks clients and fakes against a published specification.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests start processes and wait for them")]
 
@@ -58,7 +58,7 @@ pub fn tools(whose: &str) -> Option<(PathBuf, PathBuf)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let specs = root.join("../shared/facts/specs");
     if !specs.is_dir() {
-        crate::skip(&format!("{whose}: ../shared/facts/specs is not there"));
+        crate::skip(&format!("{whose}: ../shared/facts/specs doesn't exist"));
         return None;
     }
     let output = Command::new(root.join("scripts/prism")).stderr(Stdio::inherit()).output().unwrap();

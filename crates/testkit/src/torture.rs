@@ -1,4 +1,4 @@
-//! What the torture tests share: how long they run, and chance that can be had again.
+//! Shared parts of the torture tests: their duration, and reproducible randomness.
 
 /// Whether `RALPH_TORTURE=full` asks for the whole.
 #[allow(clippy::disallowed_methods, reason = "tests are a border, too")]

@@ -1,5 +1,5 @@
-//! A program that knows the packaged crates alone: a sandbox of its own passes the suite of all sandboxes, and two agents run in
-//! one process on a current-thread runtime.
+//! A program that uses only the packaged crates: its custom sandbox passes the conformance suite, and two agents run in one process
+//! on a current-thread runtime.
 
 use ralph_loop_core::{Completion, LoopAgent};
 use ralph_loop_domain::ports::{

@@ -1,7 +1,8 @@
-//! What an iteration costs beside a bare shell loop, measured in one run and told as ratios.
+//! Measures what an iteration costs compared to a bare shell loop, in one run and as ratios.
 //!
 //! `cargo run --release -p ralph-loop-testkit --bin ralph-bench [-- --quick]`, with the binary to measure in `RALPH_BIN` (default:
-//! `ralph` beside this program). `ralph-bench fleet [PART …] [--quick]`, built with `--features fleet-bench`, measures what a fleet costs.
+//! `ralph` next to this program). `ralph-bench fleet [PART …] [--quick]`, built with `--features fleet-bench`, measures the overhead
+//! of a fleet.
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -49,7 +50,7 @@ fn main() {
         println!(
             "ralph-bench [--quick]\nralph-bench fleet [append] [take] [cost] [take-over] [rate] [--quick]"
         );
-        println!("\nRALPH_BIN names the binary that is measured (default: `ralph` beside this program).");
+        println!("\nRALPH_BIN names the binary that is measured (default: `ralph` next to this program).");
         std::process::exit(if words.iter().any(|word| word == "--help" || word == "-h") { 0 } else { 2 });
     }
     let ralph = std::env::var_os("RALPH_BIN")

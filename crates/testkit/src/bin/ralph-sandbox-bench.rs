@@ -1,8 +1,8 @@
-//! What a sandboxed run costs in a large repo, measured in one run and told as ratios: the whole run beside `cp -a` and
-//! `rm -r` of the tree, opened files beside files, and an iteration in which nothing changes beside `git status`.
+//! Measures what a sandboxed run costs in a large repo, in one run and as ratios: the whole run compared to `cp -a` and `rm -r`
+//! of the tree, opened files compared to all files, and an iteration without changes compared to `git status`.
 //!
 //! `cargo run --release -p ralph-loop-testkit --bin ralph-sandbox-bench`, with the binary to measure in `RALPH_BIN` (default:
-//! `ralph` beside this program).
+//! `ralph` next to this program).
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,

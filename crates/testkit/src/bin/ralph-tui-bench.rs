@@ -1,8 +1,8 @@
-//! How fast the terminal UI is: its first frame, a frame with 100,000 lines, a key under a flood of output; its memory and what
-//! it uses while nothing happens.
+//! Measures the terminal UI: its first frame, a frame with 100,000 lines, a key during a flood of output, its memory, and its idle
+//! load.
 //!
 //! `cargo run --release -p ralph-loop-testkit --features tui-bench --bin ralph-tui-bench`, with the binary to measure in `RALPH_BIN`
-//! (default: `ralph` beside this program).
+//! (default: `ralph` next to this program).
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -87,10 +87,10 @@ fn flooded(stage: &mut Stage) -> String {
     format!("{:.2} ms", ms(times[times.len() * 99 / 100]))
 }
 
-/// `ralph` on a terminal of its own.
+/// `ralph` on a separate terminal.
 fn open(env: &TestEnv, repo: &TestRepo<'_>, ralph: &std::path::Path) -> Child {
     let mut script = Command::new("script");
-    // A terminal that nobody looks at has no size of its own.
+    // A terminal without a viewer has no size.
     let line = format!("stty rows {} cols {}; exec {}", SIZE.1, SIZE.0, ralph.display());
     script.args(["-q", "-f", "-c", &line, "/dev/null"]).current_dir(&repo.dir);
     script.env_clear().envs(env.vars()).env("TERM", "xterm-256color");

@@ -1,4 +1,4 @@
-//! How a command ends before its time, and that nothing of it is left.
+//! Checks that commands can be ended early and leave no process behind.
 
 use super::fixture::{Keep, eq, wrong};
 use super::{Check, Fault, Fixture, Need};
@@ -11,10 +11,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check { name: "ends: a time-out ends the whole tree", needs: &[], run: time_out },
     Check { name: "ends: silence ends a command", needs: &[], run: silence },
     Check { name: "ends: nothing outlives a command that ended", needs: &[], run: survivors },
-    Check { name: "ends: the sink is asked while nothing is printed", needs: &[], run: asked },
+    Check { name: "ends: the sink can end a command that prints nothing", needs: &[], run: asked },
 ];
 
-/// Starts a child in a session of its own that ignores polite signals and keeps the streams open; goes on when it is there.
+/// Starts a child in a separate session that ignores SIGTERM and keeps the streams open; continues once it runs.
 const STUBBORN: &str = "setsid sh -c 'trap \"\" TERM HUP INT; echo $$ > pid; while :; do sleep 1; done' & \
     while [ ! -s pid ]; do sleep 0.05; done; echo ready; ";
 

@@ -1,4 +1,4 @@
-//! What a command gets and what comes back.
+//! Checks a command's input, environment and output.
 
 use super::fixture::{eq, wrong};
 use super::{Check, Fault, Fixture, Need};

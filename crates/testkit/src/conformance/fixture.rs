@@ -1,4 +1,4 @@
-//! What a check works with: the sandbox, a folder of its own, and a sink that keeps what it is given.
+//! The environment of a check: the sandbox, a separate folder, and a sink that records its input.
 
 use super::{Fault, Subject};
 use ralph_loop_domain::ports::{
@@ -29,7 +29,7 @@ impl<'a> Fixture<'a> {
     }
 
     pub(super) fn managed(&self) -> Result<&dyn ManagedSandbox, Fault> {
-        self.subject.managed().ok_or_else(|| Fault::Skip("it has no life of its own".to_owned()))
+        self.subject.managed().ok_or_else(|| Fault::Skip("it has no lifecycle".to_owned()))
     }
 
     pub(super) fn provider(&self) -> Result<(&dyn SandboxProvider, &SandboxSpec), Fault> {
@@ -79,7 +79,7 @@ impl<'a> Fixture<'a> {
         }
     }
 
-    /// Whether the process whose number stands in the file `name` is gone; one that nobody has waited for is.
+    /// Whether the process with the pid in the file `name` is gone; a zombie counts as gone.
     pub(super) fn gone(&self, name: &str) -> Result<(), Fault> {
         let script = format!(
             "p=$(cat {name}) && test -n \"$p\" || {{ echo 'it was never there'; exit 0; }}; \
@@ -117,7 +117,7 @@ pub(super) struct Keep {
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
     pub(super) polls: u32,
-    /// End the command when this stands on standard output.
+    /// End the command when standard output has this text.
     pub(super) stop_at: Option<&'static str>,
     pub(super) started: Option<Instant>,
 }

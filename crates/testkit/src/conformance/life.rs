@@ -1,4 +1,4 @@
-//! Start, stop, find again, preview, destroy. These come last: they end the sandbox.
+//! Checks start, stop, find, preview and destroy. They run last, because they end the sandbox.
 
 use super::fixture::{eq, wrong};
 use super::{Check, Fault, Fixture, Need};
@@ -169,7 +169,7 @@ fn create_again(fixture: &Fixture<'_>) -> Result<(), Fault> {
 fn unknown(fixture: &Fixture<'_>) -> Result<(), Fault> {
     let (provider, _) = fixture.provider()?;
     if provider.attach("ralph-no-such-sandbox")?.is_some() {
-        return wrong("something was found by an id that nobody has");
+        return wrong("an unknown id found a sandbox");
     }
     Ok(provider.destroy("ralph-no-such-sandbox")?)
 }

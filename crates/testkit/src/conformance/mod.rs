@@ -51,7 +51,7 @@ enum Hold<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A sandbox without a life of its own.
+    /// A sandbox without a lifecycle.
     pub fn of_sandbox(sandbox: &'a dyn Sandbox, capabilities: Capabilities) -> Self {
         Self {
             sandbox: Hold::Plain(sandbox),
@@ -63,7 +63,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// A sandbox with a life of its own; it is stopped, started and, at the end, destroyed.
+    /// A sandbox with a lifecycle; the suite stops, starts and finally destroys it.
     pub fn of_managed(sandbox: &'a dyn ManagedSandbox, capabilities: Capabilities) -> Self {
         Self {
             sandbox: Hold::Managed(sandbox),
@@ -158,7 +158,7 @@ impl Need {
             Self::StopStart => (can.stop_start, "stop_start"),
             Self::Preview => (can.preview, "preview"),
             Self::FileModes => (can.file_modes, "file_modes"),
-            Self::Life => (subject.managed().is_some(), "a life of its own"),
+            Self::Life => (subject.managed().is_some(), "a lifecycle"),
             Self::Provider => (subject.provider.is_some(), "a provider"),
         };
         (!fine).then_some(word)
@@ -178,7 +178,7 @@ struct Check {
 enum Fault {
     /// The behaviour is wrong.
     Wrong(String),
-    /// The check cannot be made here, for a reason that is no fault (a tool is missing inside).
+    /// The check can't run here, for a reason that isn't a fault (such as a missing tool in the sandbox).
     Skip(String),
 }
 
@@ -223,7 +223,7 @@ pub fn run(subject: &Subject<'_>) -> Report {
 /// How long a check may take before it is named.
 const SLOW: Duration = Duration::from_secs(60);
 
-/// Names a check on standard error that does not end, once a minute: a sandbox that hangs would leave nobody a word.
+/// Names a check that doesn't end on standard error, once a minute: otherwise a hanging sandbox would print nothing.
 #[allow(clippy::print_stderr, reason = "the report comes only when every check has ended")]
 fn watched<T>(name: &str, run: impl FnOnce() -> T) -> T {
     let (running, ended) = mpsc::channel::<()>();

@@ -1,5 +1,5 @@
-//! A machine: a temporary folder whose commands really run on this machine, until it is stopped.
-#![allow(clippy::disallowed_methods, reason = "a fake cloud starts the commands it is asked for")]
+//! A fake machine: a temporary folder whose commands really run on this machine until it is stopped.
+#![allow(clippy::disallowed_methods, reason = "a fake cloud starts the requested commands")]
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write as _};
@@ -100,7 +100,7 @@ impl Inside {
 }
 
 impl Inside {
-    /// Ends it for good: its processes and its files. Threads that still answer somebody may hold on to it until later.
+    /// Ends it permanently: its processes and files. Threads that still answer a request may keep it alive a little longer.
     pub(crate) fn end(&self) {
         self.kill_all();
         let _ = std::fs::remove_dir_all(self.folder.path());

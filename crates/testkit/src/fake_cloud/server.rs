@@ -1,4 +1,4 @@
-//! A small HTTP server on threads, whose answers can be spoilt by switch.
+//! A small threaded HTTP server with switchable faults.
 #![allow(clippy::disallowed_methods, reason = "a slow answer sleeps")]
 
 use crate::model_server::http::{ReadEnd, Reader, Request};
@@ -29,7 +29,7 @@ pub enum Fault {
     HangupAfter,
     /// This status instead, with these headers and words; the request has no effect.
     Answer(u16, Vec<(String, String)>, String),
-    /// 200 with these bytes in the place of the answer; the request has no effect.
+    /// 200 with these bytes instead of the answer; the request has no effect.
     Instead(Vec<u8>),
     /// 200 with an answer that never ends, as fast as it is taken; the request has no effect.
     Endless,
@@ -214,7 +214,7 @@ fn serve(stream: &TcpStream, shared: &Shared, handler: &Handler, spoil: &Spoil) 
     Ok(())
 }
 
-/// Answers with blanks, which every JSON may begin with, until nobody takes them any more.
+/// Answers with blanks, which any JSON may start with, until the client closes the connection.
 fn flood(mut stream: &TcpStream, shared: &Shared, size: usize, wait: Duration) -> io::Result<()> {
     let head = "HTTP/1.1 200 X\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n";
     stream.write_all(head.as_bytes())?;

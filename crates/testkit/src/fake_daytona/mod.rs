@@ -1,6 +1,6 @@
-//! Daytona on this machine: its API and its toolbox, with sandboxes that are folders whose commands really run.
+//! A fake Daytona on this machine: its API and toolbox, with sandboxes that are folders whose commands really run.
 //!
-//! Held to the vendor's published specification and to its own SDK by the tests of `ralph-loop-providers`.
+//! The tests of `ralph-loop-providers` check it against the vendor's published specification and SDK.
 
 mod api;
 mod toolbox;

@@ -1,6 +1,6 @@
-//! E2B on this machine: its API and the `envd` inside, with sandboxes that are folders whose commands really run.
+//! A fake E2B on this machine: its API and the `envd` inside, with sandboxes that are folders whose commands really run.
 //!
-//! Held to the vendor's published specification and to its own SDK by the tests of `ralph-loop-providers`.
+//! The tests of `ralph-loop-providers` check it against the vendor's published specification and SDK.
 
 mod api;
 mod envd;
@@ -63,7 +63,7 @@ impl FakeE2b {
         Ok(Self { server, state, key })
     }
 
-    /// The address of the API and of the sandboxes: they are told apart by a header.
+    /// The URL of the API and of the sandboxes, which a header distinguishes.
     pub fn url(&self) -> String {
         self.server.url()
     }

@@ -157,7 +157,7 @@ fn of_repo(state: &mut State, call: &ApiCall<'_>) -> Reply {
     }
 }
 
-/// What somebody may do with the repo; who is unknown to a public one may read it.
+/// A user's permission for the repo; users unknown to a public one may read it.
 fn permission(state: &State, login: &str) -> Reply {
     let reach = state.holders.values().find(|holder| holder.login == login).map(|holder| holder.reach);
     let word = match reach {
@@ -281,7 +281,7 @@ fn of_pull(state: &mut State, call: &ApiCall<'_>, number: u64, rest: &[&str]) ->
 fn change_comment(state: &mut State, call: &ApiCall<'_>, id: u64) -> Reply {
     let Some(said) = state.comments.iter_mut().find(|c| c.id == id) else { return refusal(404, "Not Found") };
     if said.author != call.holder.login {
-        return refusal(403, "You can't edit somebody else's comment here.");
+        return refusal(403, "You can't edit another user's comment here.");
     }
     if call.method == "PATCH" {
         call.body["body"].as_str().unwrap_or_default().clone_into(&mut said.body);

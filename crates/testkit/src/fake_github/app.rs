@@ -1,4 +1,4 @@
-//! GitHub Apps: a word signed with the App's key, and tokens of its installation.
+//! GitHub Apps: a token signed with the App's key, and installation tokens.
 
 use super::state::{Holder, Reach, State};
 use base64::Engine as _;

@@ -49,7 +49,7 @@ pub(crate) fn answer(state: &mut State, method: &str, path: &[&str], query: &Que
     }
 }
 
-/// A log, for whoever has its address; GitHub's store takes no token.
+/// A log, for every client with its URL; GitHub's store takes no token.
 pub(crate) fn log(state: &State, id: &str, has_token: bool) -> Reply {
     if has_token {
         return Reply::bytes(400, "text/plain", b"no token belongs here".to_vec());

@@ -1,4 +1,4 @@
-//! Git behind the web: the real `git http-backend`, with GitHub's rules at the door.
+//! Git over HTTP: the real `git http-backend` behind GitHub's access rules.
 #![allow(clippy::disallowed_methods, reason = "starts git")]
 
 use super::state::{Reach, State};

@@ -1,7 +1,7 @@
-//! GitHub on this machine: its REST API, the mutations that drafts need, and a real `git http-backend` behind `/octo/app.git`.
+//! A fake GitHub on this machine: its REST API, the mutations that drafts need, and a real `git http-backend` at `/octo/app.git`.
 //!
-//! The same under `/api/v3` and `/api/graphql`, as Enterprise servers have it. Held to the vendor's published specification
-//! by the tests of `ralph-loop-forge`.
+//! Also served under `/api/v3` and `/api/graphql`, like Enterprise servers. The tests of `ralph-loop-forge` check it against the
+//! vendor's published specification.
 #![allow(clippy::disallowed_methods, reason = "tokens end by the clock")]
 
 mod api;
@@ -193,7 +193,7 @@ impl FakeGitHub {
         git::git(&lock(&self.state).bare(), args)
     }
 
-    /// Somebody reviews: `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED`, `PENDING`; with remarks on lines.
+    /// A user reviews: `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED`, `PENDING`; with line comments.
     pub fn review(&self, number: u64, author: &str, verdict: &str, body: &str, lines: &[(&str, u64, &str)]) {
         let mut state = lock(&self.state);
         let commit = state
@@ -212,17 +212,17 @@ impl FakeGitHub {
         state.reviews.push(Reviewed { id, number, author, state: verdict, body, commit, at, lines });
     }
 
-    /// Somebody who may only look, as anybody may in a public repo.
+    /// A user with read access only, as in a public repo.
     pub fn stranger(&self, login: &str) {
         lock(&self.state).strangers.insert(login.into());
     }
 
-    /// Somebody's decisions are taken back.
+    /// A user's decisions are dismissed.
     pub fn dismiss(&self, number: u64, author: &str) {
         self.dismiss_by(number, author, "", "", None);
     }
 
-    /// `by` takes somebody's decisions back and says why; `stale`: the host does it itself, because of that commit.
+    /// `by` dismisses a user's decisions with a reason; `stale`: the host does it because of that commit.
     pub fn dismiss_by(&self, number: u64, author: &str, by: &str, message: &str, stale: Option<&str>) {
         let mut state = lock(&self.state);
         let State { reviews, dismissals, .. } = &mut *state;
@@ -241,7 +241,7 @@ impl FakeGitHub {
         }
     }
 
-    /// Somebody writes a comment.
+    /// A user writes a comment.
     pub fn say(&self, number: u64, author: &str, body: &str) {
         let mut state = lock(&self.state);
         let id = state.next_id();
@@ -269,7 +269,7 @@ impl FakeGitHub {
         id
     }
 
-    /// Somebody writes an issue; its number.
+    /// A user opens an issue; returns its number.
     pub fn add_issue(&self, title: &str, body: &str, labels: &[&str]) -> u64 {
         let mut state = lock(&self.state);
         let number = state.next_number();

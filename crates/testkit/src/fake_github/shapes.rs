@@ -1,4 +1,4 @@
-//! The vendor's shapes, complete enough for its published specification.
+//! The vendor's JSON objects, complete enough for its published specification.
 
 use super::app::{INSTALLATION, SLUG};
 use super::git;

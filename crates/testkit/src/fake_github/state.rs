@@ -1,4 +1,4 @@
-//! What a code host remembers.
+//! The state of the code host.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! Vercel Sandbox on this machine, with sandboxes that are folders whose commands really run.
+//! A fake Vercel Sandbox on this machine, with sandboxes that are folders whose commands really run.
 //!
 //! There is no published specification; the vendor's own SDK, run against it by the tests of `ralph-loop-providers`, checks every
 //! answer's shape.
@@ -46,7 +46,7 @@ impl Sandbox {
     fn status(&self) -> &'static str {
         self.states.first().copied().unwrap_or("failed")
     }
-    /// Each look shows the next state of a change that goes on.
+    /// Each request shows the next state of a change in progress.
     fn look(&mut self) {
         if self.states.len() > 1 {
             self.states.remove(0);

@@ -96,7 +96,7 @@ fn command(inside: &Inside, body: &Value, session: &str, number: u32) -> io::Res
 
 fn unpack(inside: &Inside, request: &Request) -> io::Result<Reply> {
     if request.header("content-type") != Some("application/gzip") {
-        return Ok(refusal(415, "an archive is wanted"));
+        return Ok(refusal(415, "expected an archive"));
     }
     // The real one refuses folders that are files in the same way.
     let argv = ["tar", "-xzf", "-", "--no-same-owner"].map(String::from).to_vec();

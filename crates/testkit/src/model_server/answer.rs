@@ -1,4 +1,4 @@
-//! From a request to what goes over the line.
+//! Turns a request into a response.
 
 use super::ask::{Ask, CallTag, Wire};
 use super::errors::error;
@@ -139,7 +139,7 @@ impl Brain {
         };
         if request.method != "POST" || !body.is_object() {
             self.lock().note(names.0, names.1, seen);
-            return ServerResponse::unreadable(400, "an answer is asked for by POST with a JSON object");
+            return ServerResponse::unreadable(400, "expected a POST with a JSON object");
         }
         let streamed = streams == Streams::Events || streams == Streams::Array;
         let agent = request.header("user-agent").unwrap_or_default();
@@ -236,7 +236,7 @@ fn spoilt(reply: &Reply, ask: &Ask, streams: Streams, fault: Option<&FaultKind>)
     }
 }
 
-/// Half an event, bytes that are no text, and an end that looks regular.
+/// Half an event, bytes that aren't UTF-8, and an end that looks regular.
 fn garbled(reply: &Reply, ask: &Ask, streams: Streams) -> ServerResponse {
     let mut answer = said(reply, ask, streams);
     match &mut answer.body {
@@ -244,13 +244,13 @@ fn garbled(reply: &Reply, ask: &Ask, streams: Streams) -> ServerResponse {
         Body::Events(lines) => {
             lines.truncate(2);
             lines.push("data: {\"type\": \"content_block_de\n\n".into());
-            lines.push("<html>\u{0}\u{fffd} this is no event</html>\n\n".into());
+            lines.push("<html>\u{0}\u{fffd} this isn't an event</html>\n\n".into());
         }
     }
     answer
 }
 
-/// Everything that is no answer of the model.
+/// Every response except the model's answers.
 fn aside(endpoint: &Endpoint<'_>, request: &Request) -> ServerResponse {
     // Four bytes to a token: deterministic, and near enough to the truth for a client that plans with it.
     let tokens = request.body.len() / 4;

@@ -1,4 +1,4 @@
-//! What a request asks, read from whichever wire it came on.
+//! Parses a request of any wire format.
 
 use super::script::Toolless;
 use super::tools::{Offered, ToolShape};
@@ -82,7 +82,7 @@ impl Ask {
         }
     }
 
-    /// Whether this is no turn of the work: a title, a router.
+    /// Whether this is a side request rather than a turn, such as one for a title or a router.
     pub(super) fn is_side(&self, toolless: Toolless) -> bool {
         self.tools.is_empty()
             && match toolless {

@@ -1,4 +1,4 @@
-//! What goes wrong, how often, and when.
+//! Faults: what fails, how often, and when.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ pub enum FaultKind {
     Http {
         /// Its status.
         status: u16,
-        /// Its headers beside the content type.
+        /// Its headers in addition to the content type.
         #[serde(default)]
         headers: Vec<(String, String)>,
         /// Its body, as it is.
@@ -70,7 +70,7 @@ pub enum FaultKind {
         /// The file.
         until: std::path::PathBuf,
     },
-    /// What arrives is no JSON.
+    /// The body isn't valid JSON.
     Garbled,
     /// The connection ends before the first byte.
     Hangup,

@@ -1,4 +1,4 @@
-//! Just enough HTTP/1.1 for model clients: one request after the other on a connection, bodies by length or in chunks.
+//! Just enough HTTP/1.1 for model clients: sequential requests on a connection, bodies by length or in chunks.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -34,7 +34,7 @@ impl Request {
 pub(crate) enum ReadEnd {
     /// The client is gone, or the server stops.
     Closed,
-    /// What came is no request that this server takes.
+    /// The request isn't one that this server accepts.
     Bad { status: u16, why: &'static str },
 }
 
@@ -65,7 +65,7 @@ impl Reader {
         if request.header("transfer-encoding").is_some_and(|t| t.to_ascii_lowercase().contains("chunked")) {
             request.body = self.chunked_body()?;
         } else if let Some(length) = request.header("content-length") {
-            let length = length.parse().map_err(|_| bad("the content length is no number"))?;
+            let length = length.parse().map_err(|_| bad("the content length isn't a number"))?;
             request.body = self.take(length)?;
         }
         Ok(request)
@@ -153,7 +153,7 @@ fn parse_head(head: &str) -> Result<Request, ReadEnd> {
     let mut lines = head.split("\r\n");
     let mut first = lines.next().unwrap_or_default().split(' ');
     let (Some(method), Some(target), Some(version)) = (first.next(), first.next(), first.next()) else {
-        return Err(bad("this is no HTTP request"));
+        return Err(bad("this isn't an HTTP request"));
     };
     let mut headers = Vec::new();
     for line in lines {

@@ -1,4 +1,4 @@
-//! Puts an answer onto the line, byte by byte where it is to go wrong.
+//! Writes a response to the connection, byte by byte if it must fail.
 
 use super::answer::{Body, Ending, ServerResponse};
 use super::http::Request;

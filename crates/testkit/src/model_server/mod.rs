@@ -1,5 +1,5 @@
-//! A model server that says what a script says, on the wires of Anthropic, OpenAI and Gemini, so that real agent CLIs and
-//! our own model client can be tested without a model, a key or a network.
+//! A model server that plays a script on the wires of Anthropic, OpenAI and Gemini, so that real agent CLIs and our own model
+//! client can be tested without a model, a key or a network.
 //!
 //! ```
 //! use ralph_loop_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script};
@@ -146,7 +146,7 @@ impl ModelServer {
         self.shared.brain.lock().reset();
     }
 
-    /// Waits until the server ends, which it does not by itself.
+    /// Waits until the server is ended from outside.
     pub fn wait(mut self) {
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();
@@ -157,7 +157,7 @@ impl ModelServer {
 impl Drop for ModelServer {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        // Wakes the thread that waits for connections. Once it is gone, no connection comes that nobody would end.
+        // Wakes the thread that accepts connections. Once it has ended, no connection can be left open.
         let _ = TcpStream::connect(self.address);
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();

@@ -1,4 +1,4 @@
-//! Which endpoint a path means.
+//! Maps paths to endpoints.
 
 use super::ask::Wire;
 
@@ -17,7 +17,7 @@ pub(super) enum Route<'a> {
     Unknown,
 }
 
-/// What is asked below a base URL.
+/// The endpoint below a base URL.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Endpoint<'a> {
     /// An answer of the model.

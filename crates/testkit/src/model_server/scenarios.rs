@@ -1,4 +1,4 @@
-//! The scenarios that are always there.
+//! The built-in scenarios.
 
 use super::fault::{Fault, FaultKind as Kind};
 use super::script::{Action, Script, Stop, Turn};
@@ -90,7 +90,7 @@ pub(super) fn built_in(name: &str) -> Option<Script> {
         }
         "stopearly" => Some(Script::turns([
             wrote(),
-            Turn::from(Action::text("Now I will go on with the")).with_stop(Stop::MaxTokens),
+            Turn::from(Action::text("Now I will continue with the")).with_stop(Stop::MaxTokens),
         ])),
         "alt" => Some(Script {
             cycle: true,
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_on_the_list_is_a_scenario() {
+    fn every_listed_name_is_a_scenario() {
         for (name, _) in SCENARIOS {
             assert!(built_in(name).is_some(), "{name} is listed and missing");
         }

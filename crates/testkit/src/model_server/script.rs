@@ -1,4 +1,4 @@
-//! What the server says: scripts of sessions, turns and abstract actions.
+//! Scripts of sessions, turns and abstract actions.
 
 use super::fault::Fault;
 use serde::{Deserialize, Serialize};
@@ -56,8 +56,8 @@ impl Action {
 /// |---|---|---|---|
 /// | input | `input` | `input + cache_read` | `input + cache_read` |
 /// | cached | `cache_read` | `cache_read` (part of input) | `cache_read` (part of prompt) |
-/// | written | `cache_write` | not told | not told |
-/// | output | `output` | `output`, `reasoning` is part of it | `output`, and `reasoning` beside it |
+/// | written | `cache_write` | not reported | not reported |
+/// | output | `output` | `output`, `reasoning` is part of it | `output`, plus `reasoning` |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Usage {

@@ -1,4 +1,4 @@
-//! What the server remembers: scripts, and per scenario and run id what was asked.
+//! The server's state: scripts, and the requests per scenario and run id.
 
 use super::ask::Ask;
 use super::fault::FaultKind;
@@ -137,7 +137,7 @@ impl State {
         found
     }
 
-    /// Notes a request that is no turn.
+    /// Records a request that isn't a turn.
     pub(super) fn note(&mut self, scenario: &str, run: &str, seen: SeenRequest) {
         self.run(scenario, run).keep(seen);
     }

@@ -1,4 +1,4 @@
-//! Abstract actions, put onto the tools that a request offers.
+//! Maps abstract actions to the tools that a request offers.
 
 use super::ask::CallTag;
 use super::script::Action;

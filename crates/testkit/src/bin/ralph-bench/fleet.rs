@@ -1,4 +1,4 @@
-//! What a fleet costs: an append, a dispatch, an iteration, a take-over, and how fast runs are finished beside plain processes.
+//! Measures a fleet's overhead: an append, a dispatch, an iteration, a takeover, and the throughput compared to plain processes.
 
 use ralph_loop_app::{Overrides, PlaceRequest, RunRequest, TaskInput};
 use ralph_loop_fleet::runs::{self, NewRun};
@@ -81,8 +81,8 @@ fn flushes(folder: &Path, count: usize) {
     let _ = std::fs::remove_file(path);
 }
 
-/// Latency of appends of `clients` at once, each with a connection and a run of its own; beside it that of plain inserts of the
-/// same bytes, taken in turn with them.
+/// Latency of appends by `clients` at once, each with its own connection and run, compared to plain inserts of the same bytes,
+/// measured alternately.
 fn appends(url: &str, clients: usize, each: usize) {
     let line = vec![b'x'; 400];
     let threads: Vec<_> = (0..clients)
@@ -121,7 +121,7 @@ fn appends(url: &str, clients: usize, each: usize) {
     }
     let (ours, theirs) = (Latency::of(ours), Latency::of(theirs));
     let ratio = ours.p50 / theirs.p50;
-    println!("append, {clients} clients: {ours}; a plain insert beside it: {theirs}; ratio {ratio:.2}");
+    println!("append, {clients} clients: {ours}; a plain insert: {theirs}; ratio {ratio:.2}");
 }
 
 /// How long a worker waits for a run while 100,000 runs of 50 people wait, a third of them for a label that no worker has.

@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions, as many other vendors speak it too.
+//! OpenAI Chat Completions, which many other vendors also use.
 
 use super::{Event, Name, Reply, pieces};
 use crate::model_server::script::{Stop, Usage};

@@ -1,4 +1,4 @@
-//! One answer in the words of each wire.
+//! One answer in the format of each wire.
 
 mod anthropic;
 mod chat;
@@ -100,7 +100,7 @@ pub(super) fn failing_events(reply: &Reply, ask: &Ask, error: &Value) -> Vec<Eve
         Wire::Anthropic => Event::named("error", error),
         Wire::Responses => responses::failed(reply, error),
         Wire::Chat => Event::plain(error),
-        // As its own SDK expects it: no event, and in a write of its own.
+        // As the vendor's SDK expects it: not an event, and in a separate write.
         Wire::Gemini => Event { name: Name::Bare, data: error.to_string() },
     });
     events
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_make_the_text_again() {
+    fn pieces_join_to_the_same_text() {
         for text in ["", "a", "ünïcödé", "All work is finished.\n\n<promise>COMPLETE</promise>"] {
             assert_eq!(pieces(text).concat(), text);
         }

@@ -136,7 +136,7 @@ fn say(sequence: &mut Sequence, reply: &Reply, index: usize, id: &Value, text: &
     sequence.push("response.content_part.done", at(json!({"part": content(reply, text)})));
 }
 
-/// The event that ends a stream which cannot go on.
+/// The event that ends a failed stream.
 pub(super) fn failed(reply: &Reply, error: &Value) -> Event {
     let mut response = response(reply, "failed", Vec::new(), Value::Null);
     let code = error["error"]["code"].as_str().unwrap_or("server_error");

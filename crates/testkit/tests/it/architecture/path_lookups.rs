@@ -1,5 +1,5 @@
-//! Looks at a path that follow links and open nothing: whether something is there, and what it is called in full. An answer says
-//! little by itself, but whoever acts on it may act on something else; so they are counted like the calls that open files.
+//! Checks path lookups that follow links but open nothing: whether a path exists, and its full name. The answer alone is harmless,
+//! but code that acts on it may act on another file, so lookups are counted like calls that open files.
 
 use super::{collect, lines_before_tests, root};
 use std::collections::BTreeMap;
@@ -148,14 +148,14 @@ fn looks_of(line: &str, look: &str) -> usize {
 }
 
 #[test]
-fn a_look_at_a_path_is_counted_and_one_at_known_facts_is_not() {
+fn path_lookups_are_counted_and_metadata_methods_are_not() {
     assert_eq!(looks_in("if path.exists() && dir.join(x).is_file() { y.canonicalize()?; }\n"), 3);
     assert_eq!(looks_in("Ok(meta) if meta.is_file() => {}\n// path.exists()\n"), 0);
     assert_eq!(looks_in("fn a() {}\n#[cfg(test)]\nmod tests {\n    a.exists();\n}\n"), 0);
 }
 
 #[test]
-fn looks_that_follow_links_stand_only_where_it_is_known_why_they_may() {
+fn link_following_lookups_are_listed_with_a_reason() {
     let crates = root().join("crates");
     let known: BTreeMap<&str, usize> =
         HOMES.iter().flat_map(|(_, files)| files.iter().map(|(file, n)| (*file, *n))).collect();
@@ -175,6 +175,6 @@ fn looks_that_follow_links_stand_only_where_it_is_known_why_they_may() {
     }
     super::assert_none(
         &wrong,
-        "could an agent or a repo have put a link there? Then ask `SafeDir::facts`; else say in `architecture/file_looks.rs` why not:",
+        "could an agent or a repo have put a link there? Then ask `SafeDir::facts`; else say in `architecture/path_lookups.rs` why not:",
     );
 }

@@ -1,4 +1,4 @@
-//! No two files of one crate, in different modules, that need each other: found in the text of `crate::…` paths, tests left out.
+//! Checks that no two modules of a crate import each other, based on `crate::…` paths outside of tests.
 
 use super::{assert_none, crates};
 use std::collections::{BTreeMap, BTreeSet};
@@ -139,7 +139,7 @@ fn paths_are_found_in_braces_and_not_in_comments() {
 }
 
 #[test]
-fn a_circle_of_three_is_found_whole_and_a_line_is_none() {
+fn cycle_of_three_is_found_and_a_chain_is_not_a_cycle() {
     let edge = |from: &str, to: &[&str]| {
         (from.to_owned(), to.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>())
     };
