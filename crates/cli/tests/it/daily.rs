@@ -1,22 +1,21 @@
-//! A day with `ralph`, through the real binary: from one sentence to a change in the user's own checkout, and what is left of
-//! it cleaned up.
+//! Daily use of the real binary: from one sentence to a change in the user's own checkout, and the cleanup.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
+mod apply;
+mod clean;
+mod edge_cases;
 mod first_run;
-mod from_nothing;
-mod going_on;
-mod installed;
+mod installed_dependencies;
 mod linked_agents;
 mod memory;
 mod merging;
-mod newcomer;
-mod next_lines;
+mod next_commands;
+mod onboarding;
+mod pitfalls;
 mod plans;
-mod seeing;
-mod small_things;
-mod taking_home;
-mod tidying;
-mod without_surprises;
+mod progress;
+mod resume;
+mod workspaces;
 
 use crate::RALPH;
 use ralph_loop_testkit::{Finished, TestEnv, TestRepo};

@@ -52,7 +52,7 @@ fn run(env: Environment, folder: PathBuf) -> EndReason {
 }
 
 #[test]
-fn two_runs_of_one_process_do_not_see_each_others_variables() {
+fn two_runs_in_one_process_keep_their_variables_apart() {
     let machine = TestEnv::new(RALPH);
     let (a, b) = (repo(&machine, "a", "b"), repo(&machine, "b", "a"));
     let env = Environment::new(machine.vars().into_iter().collect(), "/").with_program(Path::new(RALPH));
@@ -88,7 +88,7 @@ fn block_on<F: std::future::Future>(future: F) -> F::Output {
 }
 
 #[test]
-fn an_agent_of_a_request_is_awaited_with_every_backend_and_goes_on_after_a_limit() {
+fn embedded_agent_works_with_every_backend_and_continues_after_a_limit() {
     let machine = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&machine);
     let script = "echo \"work $RALPH_ITERATION\" > part.txt; echo \"Part $RALPH_ITERATION.\"";
@@ -117,7 +117,7 @@ fn an_agent_of_a_request_is_awaited_with_every_backend_and_goes_on_after_a_limit
     assert!(second.diff.contains("+work 2"), "{}", second.diff);
     let refused = block_on(app.agent(&RunRequest::in_folder("/nonexistent/x"), Vec::new()).run());
     assert!(!refused.success && refused.error.is_some(), "{refused:?}");
-    // A clone of what is not there yet: mended, the same agent begins.
+    // Cloning a missing folder fails; once the folder exists, the same agent starts.
     let from = machine.path("later");
     let place = PlaceRequest::Clone { from: from.display().to_string(), depth: None, sparse: Vec::new() };
     let elsewhere = RunRequest { place, ..request };
@@ -133,7 +133,7 @@ fn an_agent_of_a_request_is_awaited_with_every_backend_and_goes_on_after_a_limit
 
 /// A program of ports alone: what is proven is pushed, and a pull request opened on a code host that is a folder.
 #[test]
-fn an_agent_of_ports_pushes_what_is_proven_and_opens_a_pull_request() {
+fn embedded_agent_pushes_the_proven_result_and_opens_a_pull_request() {
     let machine = TestEnv::new(RALPH);
     let repo = TestRepo::new(&machine, "repo", &[("README", "x\n")]);
     repo.git(&["checkout", "-q", "-b", "work"]);

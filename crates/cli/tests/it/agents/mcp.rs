@@ -13,7 +13,7 @@ struct Client {
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     next: u64,
-    /// What came beside the answers.
+    /// Messages that aren't answers.
     notes: Vec<Value>,
 }
 
@@ -87,7 +87,7 @@ fn repo(env: &TestEnv) -> TestRepo<'_> {
 }
 
 #[test]
-fn an_agent_starts_watches_and_reads_a_run() {
+fn agent_starts_and_watches_a_run_over_mcp() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env);
     let mut client = Client::start(&env, &repo, &[]);
@@ -139,7 +139,7 @@ fn an_agent_starts_watches_and_reads_a_run() {
 }
 
 #[test]
-fn an_agent_lets_several_race_and_hears_who_won() {
+fn mcp_race_reports_the_winner() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     env.user_config(&json!({"isolation": "none"}));
@@ -157,7 +157,7 @@ fn an_agent_lets_several_race_and_hears_who_won() {
     assert_eq!(names, ["slow", "quick"], "{started}");
     let seen = client.value("watch_run", json!({"run": started["race"][0]["run_id"], "seconds": 120}));
     assert_eq!(seen["status"], "stopped", "{seen}");
-    let won = ralph_loop_testkit::env::until("somebody has won", || {
+    let won = ralph_loop_testkit::env::until("the race has a winner", || {
         let seen = client.value("run_status", json!({"run": started["race"][1]["run_id"]}));
         seen["race"]["winner"].as_str().map(str::to_owned)
     });
@@ -166,7 +166,7 @@ fn an_agent_lets_several_race_and_hears_who_won() {
 }
 
 #[test]
-fn what_is_steered_is_journalled_with_its_sender() {
+fn mcp_controls_are_journaled_with_their_sender() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env);
     let gate = env.path("gate");
@@ -198,7 +198,7 @@ fn what_is_steered_is_journalled_with_its_sender() {
 }
 
 #[test]
-fn who_may_only_look_sees_no_other_tools_and_wrong_calls_are_errors() {
+fn read_only_mcp_lists_no_write_tools_and_rejects_bad_calls() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env);
     let mut client = Client::start(&env, &repo, &["--read-only"]);

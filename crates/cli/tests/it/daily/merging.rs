@@ -20,7 +20,7 @@ fn ran<'a>(env: &'a TestEnv, name: &str, place: &[&str]) -> TestRepo<'a> {
 
 /// Four lines on, the two edits do not touch each other, but a patch alone would not fit.
 #[test]
-fn an_edit_of_the_users_near_the_agents_is_merged_in_every_way() {
+fn nearby_user_edits_are_merged_in_every_apply_mode() {
     let env = TestEnv::new(RALPH);
     for (name, how) in [("files", None), ("squash", Some("--squash")), ("commit", Some("--commit"))] {
         let repo = ran(&env, name, &["--worktree"]);
@@ -48,7 +48,7 @@ fn an_edit_of_the_users_near_the_agents_is_merged_in_every_way() {
 }
 
 #[test]
-fn an_edit_that_the_user_has_committed_since_is_merged_too() {
+fn committed_user_edits_are_merged() {
     let env = TestEnv::new(RALPH);
     let repo = ran(&env, "committed", &["--worktree"]);
     repo.write("list.txt", &LINES.replace("four", "FOUR"));
@@ -61,7 +61,7 @@ fn an_edit_that_the_user_has_committed_since_is_merged_too() {
 
 /// The same line on both sides: nothing is touched, and following the hint ends in both.
 #[test]
-fn a_real_conflict_changes_nothing_and_its_hint_leads_on() {
+fn conflict_changes_nothing_and_its_hint_works() {
     let env = TestEnv::new(RALPH);
     let repo = ran(&env, "conflict", &["--worktree"]);
     repo.write("list.txt", &LINES.replace("two", "2"));
@@ -92,7 +92,7 @@ fn a_real_conflict_changes_nothing_and_its_hint_leads_on() {
 
 /// In place the files have the result already; what the user made of it since is left alone by a commit of the result.
 #[test]
-fn in_place_a_commit_leaves_later_edits_of_the_same_lines_alone() {
+fn in_place_commit_keeps_later_user_edits() {
     let env = TestEnv::new(RALPH);
     let repo = ran(&env, "place", &[]);
     let mine = "one\nTWO, and more\nthree\nfour\nfive\n";
@@ -104,7 +104,7 @@ fn in_place_a_commit_leaves_later_edits_of_the_same_lines_alone() {
 }
 
 #[test]
-fn what_was_committed_by_hand_is_not_listed_again() {
+fn manually_committed_changes_are_not_listed_again() {
     let env = TestEnv::new(RALPH);
     let repo = ran(&env, "partly", &[]);
     repo.git(&["add", "added.txt"]);
@@ -115,7 +115,7 @@ fn what_was_committed_by_hand_is_not_listed_again() {
 }
 
 #[test]
-fn hooks_that_did_not_run_on_the_commit_are_named_with_the_way_to_run_them() {
+fn skipped_commit_hooks_are_named_with_a_way_to_run_them() {
     let env = TestEnv::new(RALPH);
     let repo = ran(&env, "hooks", &["--worktree"]);
     let quiet = ran(&env, "quiet", &["--worktree"]);
@@ -135,7 +135,7 @@ fn hooks_that_did_not_run_on_the_commit_are_named_with_the_way_to_run_them() {
 }
 
 #[test]
-fn hooks_of_the_repo_that_the_result_changes_are_to_be_looked_at_first() {
+fn changed_repo_hooks_must_be_reviewed_first() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "own", &[("PROMPT.md", "# Task\n"), (".hooks/commit-msg", "#!/bin/sh\n")]);
     std::fs::set_permissions(repo.dir.join(".hooks/commit-msg"), std::fs::Permissions::from_mode(0o755))
@@ -157,7 +157,7 @@ fn hooks_of_the_repo_that_the_result_changes_are_to_be_looked_at_first() {
 
 /// A run that began with uncommitted files of the user's: a fork of it has them before it, too, and its branch does not.
 #[test]
-fn a_fork_has_the_uncommitted_files_that_the_first_run_began_with() {
+fn fork_starts_with_the_original_uncommitted_files() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "fork", &[("PROMPT.md", "# Task\n"), ("list.txt", LINES)]);
     repo.write("mine.txt", "mine\n");
@@ -198,7 +198,7 @@ fn a_fork_has_the_uncommitted_files_that_the_first_run_began_with() {
 }
 
 #[test]
-fn a_worktree_says_what_of_the_users_it_begins_without() {
+fn worktree_reports_the_uncommitted_files_it_lacks() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "beside", &[("PROMPT.md", "# Task\n"), ("list.txt", LINES)]);
     repo.stub("echo x > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
@@ -214,7 +214,7 @@ fn a_worktree_says_what_of_the_users_it_begins_without() {
 
 /// A fork that finds everything done has a result all the same: that of the first run.
 #[test]
-fn a_proven_fork_without_changes_of_its_own_says_how_to_take_the_result() {
+fn proven_fork_without_changes_says_how_to_apply_the_result() {
     let env = TestEnv::new(RALPH);
     let repo = ran(&env, "done", &["--worktree"]);
     let agents = [repo.agent("idle", "echo 'Nothing to do.'; echo '<promise>COMPLETE</promise>'")];
@@ -227,7 +227,7 @@ fn a_proven_fork_without_changes_of_its_own_says_how_to_take_the_result() {
 
 /// The price note of a fork is about the agents of the fork.
 #[test]
-fn a_fork_speaks_of_its_own_agents() {
+fn fork_reports_its_own_agents() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "agents", &[("PROMPT.md", "# Task\n")]);
     let works = "echo x > part.txt; echo '<promise>COMPLETE</promise>'";
@@ -239,7 +239,7 @@ fn a_fork_speaks_of_its_own_agents() {
 }
 
 #[test]
-fn a_clone_of_another_repo_is_not_recommended_to_be_applied_here() {
+fn clone_of_another_repo_does_not_suggest_apply() {
     let env = TestEnv::new(RALPH);
     let here = TestRepo::new(&env, "here", &[("readme.txt", "other\n")]);
     let other = TestRepo::new(&env, "other", &[("PROMPT.md", "# Task\n"), ("list.txt", LINES)]);

@@ -1,5 +1,4 @@
-//! Every reader of what others may have written, given bytes that nobody would write: none panics, takes more memory than its
-//! input is worth, or never comes to an end.
+//! Fuzzes every reader of untrusted input: none panics, uses more memory than its input justifies, or runs forever.
 //!
 //! On every change the kept inputs (`fuzz/corpus/READER/`) are read, and some thousand that are made from them; the same ones
 //! each time. `RALPH_FUZZ_SECONDS=600 cargo nextest run -p ralph-loop-cli fuzz::` tries new ones for so long per reader
@@ -29,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Inputs that are remembered because something new was seen with them.
 const REMEMBERED: usize = 4000;
 
-/// Reads an input and says in a number what it has seen: an input with a new number is worth going on from.
+/// Reads an input and returns a number for what it has seen. Inputs with a new number are mutated further.
 type Reader = fn(&[u8]) -> u64;
 
 macro_rules! readers {
@@ -42,7 +41,7 @@ macro_rules! readers {
         )+
 
         #[test]
-        fn every_reader_has_inputs_that_are_kept_and_every_input_a_reader() {
+        fn every_reader_has_a_corpus_and_every_corpus_a_reader() {
             let mut known = vec![$(stringify!($name)),+];
             known.sort_unstable();
             let folders = std::fs::read_dir(corpus("")).expect("the corpus").flatten();

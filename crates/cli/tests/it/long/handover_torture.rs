@@ -1,7 +1,7 @@
-//! Handing over while everything breaks: the runner is killed, its machine is lost, the code host fails before and after it has
-//! done what was asked. Every run ends proven, with exactly one pull request, no iteration lost, no comment or commit doubled.
+//! Handover under failures: the runner is killed, its machine is lost, the code host fails before and after it has handled a
+//! request. Every run ends proven, with exactly one pull request, no iteration lost, no comment or commit doubled.
 //!
-//! A short form runs always; `RALPH_TORTURE=full` runs the whole.
+//! A short form always runs; `RALPH_TORTURE=full` runs all of it.
 #![allow(clippy::disallowed_methods, reason = "tests start and kill processes")]
 
 use crate::RALPH;
@@ -50,7 +50,7 @@ impl<'a> World<'a> {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        // Every round is a machine of its own.
+        // Every round uses a new machine.
         let state = self.env.path(&format!("state-{}", self.round));
         let mut command = self.env.ralph_command(&self.repo.dir, args);
         command
@@ -64,7 +64,7 @@ impl<'a> World<'a> {
         self.command(&["run", "--isolation", "none", "--worktree", "--json", "--issue", &issue.to_string()])
     }
 
-    /// Restarts until the run ends by itself; a person's `resume` is all that is ever needed.
+    /// Restarts until the run ends; `resume` is the only command it ever needs.
     fn until_proven(&self, what: &str) -> Finished {
         for _ in 0..12 {
             let id = self.run_id();
@@ -168,7 +168,7 @@ fn faults(random: &mut Random) -> (&'static str, Fault) {
 }
 
 #[test]
-fn whatever_breaks_a_run_ends_proven_with_one_pull_request() {
+fn interrupted_handover_ends_proven_with_one_pull_request() {
     let env = TestEnv::new(RALPH);
     let mut world = World::new(&env);
     let rounds = torture::rounds(8, 120);

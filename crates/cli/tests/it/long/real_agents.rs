@@ -1,5 +1,5 @@
 //! The real agent CLIs, in the versions of `scripts/agent-clis`, driven by the real `ralph` against a scripted model on
-//! this machine: each edits a file to a proven end, and each fault of a provider is read as what it is.
+//! this machine: each run is proven, and each provider failure is recognized.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 pub mod machine;
@@ -10,7 +10,7 @@ use machine::{Machine, programs};
 use ralph_loop_testkit::model_server::ModelServer;
 
 /// A whole run: the CLI writes a file, runs a command, promises; the verifier agrees.
-fn works_to_a_proven_end(cli: &'static str) {
+fn run_is_proven(cli: &'static str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let machine = Machine::new(cli, &programs);
@@ -21,14 +21,14 @@ fn works_to_a_proven_end(cli: &'static str) {
     assert_eq!(run["files_changed"], serde_json::json!(["hello.txt"]), "{run}");
     assert!(repo.read("hello.txt").ends_with("shell-ran\n"), "{:?}", repo.read("hello.txt"));
     let read = repo.ralph(&["logs", "-o"]).exits(0).stdout;
-    assert!(read.lines().any(|line| line.starts_with("> ")), "no tool call in words:\n{read}");
+    assert!(read.lines().any(|line| line.starts_with("> ")), "no tool call as text:\n{read}");
     assert!(!read.lines().any(|line| line.starts_with("{\"")), "data among the words:\n{read}");
     let followed = repo.ralph(&["logs", "-f"]).exits(0).stdout;
     assert!(followed.contains("            > "), "no line for a tool call:\n{followed}");
     let sessions = repo.events_named("session_ended");
     assert_eq!(sessions.len(), 1, "{sessions:?}");
     let usage = &sessions[0]["usage"];
-    // Three turns of 1200 fresh and 800 cached tokens; some CLIs ask something beside the work.
+    // Three turns of 1200 fresh and 800 cached tokens; some CLIs make side requests.
     assert!(usage["tokens"]["input"].as_u64().unwrap() >= 3600, "{usage}");
     assert!(usage["tokens"]["cached"].as_u64().unwrap() >= 2400, "{usage}");
     assert!(usage["tokens"]["output"].as_u64().unwrap() >= 120, "{usage}");
@@ -40,7 +40,7 @@ fn works_to_a_proven_end(cli: &'static str) {
 }
 
 /// How `ralph probe` calls the end of a session in which the provider does what `scenario` says.
-fn fault_is_read_as(cli: &'static str, scenario: &str, word: &str) {
+fn assert_fault_outcome(cli: &'static str, scenario: &str, word: &str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let machine = Machine::new(cli, &programs);
@@ -58,35 +58,35 @@ macro_rules! faults_of {
         mod $cli {
             $(#[test]
             fn $scenario() {
-                super::fault_is_read_as(stringify!($cli), stringify!($scenario), $word);
+                super::assert_fault_outcome(stringify!($cli), stringify!($scenario), $word);
             })+
         }
     };
 }
 
 #[test]
-fn claude_works_to_a_proven_end() {
-    works_to_a_proven_end("claude");
+fn claude_run_is_proven() {
+    run_is_proven("claude");
 }
 
 #[test]
-fn codex_works_to_a_proven_end() {
-    works_to_a_proven_end("codex");
+fn codex_run_is_proven() {
+    run_is_proven("codex");
 }
 
 #[test]
-fn gemini_works_to_a_proven_end() {
-    works_to_a_proven_end("gemini");
+fn gemini_run_is_proven() {
+    run_is_proven("gemini");
 }
 
 #[test]
-fn opencode_works_to_a_proven_end() {
-    works_to_a_proven_end("opencode");
+fn opencode_run_is_proven() {
+    run_is_proven("opencode");
 }
 
 #[test]
-fn qwen_works_to_a_proven_end() {
-    works_to_a_proven_end("qwen");
+fn qwen_run_is_proven() {
+    run_is_proven("qwen");
 }
 
 faults_of! {

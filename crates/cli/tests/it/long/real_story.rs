@@ -1,5 +1,5 @@
-//! One whole story with a real agent CLI: a repo of a thousand files with the user's own mess in it, half of the work, a
-//! kill in the middle of a session, a plan limit that is waited out, and a proven end that leaves the mess as it was.
+//! One long run with a real agent CLI: a repo of a thousand files with uncommitted user files, a kill during a session, a wait
+//! for a plan limit, and a proven end that leaves the user's files unchanged.
 
 use crate::long::real_agents::machine::{Machine, programs};
 use ralph_loop_testkit::TestRepo;
@@ -46,7 +46,7 @@ fn on_a_plan(mut command: Command) -> Command {
 }
 
 #[test]
-fn a_kill_and_a_limit_on_the_way_to_a_proven_end() {
+fn claude_run_survives_a_kill_and_a_rate_limit() {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     server.script(

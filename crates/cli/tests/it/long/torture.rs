@@ -1,7 +1,7 @@
-//! Killed at every named boundary, at random instants, and cut at every line of its journal: every run ends proven, with
-//! no event lost or doubled, no commit doubled, and the same end as a run that nobody killed.
+//! Runs that are killed at every named boundary and at random times, or whose journal is truncated at any line: every run ends
+//! proven, with no event lost or doubled, no commit doubled, and the same end as an undisturbed run.
 //!
-//! A short form runs always; `RALPH_TORTURE=full` runs the whole.
+//! A short form always runs; `RALPH_TORTURE=full` runs all of it.
 #![allow(clippy::disallowed_methods, reason = "tests start and kill processes")]
 
 use crate::RALPH;
@@ -36,8 +36,8 @@ struct Torture<'a> {
     run: &'static [&'static str],
 }
 
-/// How far a run must be like one that nobody killed. A killed agent leaves its part to a later iteration; a cut journal
-/// finds the files of its lost future.
+/// How closely a run must match an undisturbed one. A killed agent leaves its part to a later iteration; a truncated journal
+/// finds files of iterations that it no longer lists.
 #[derive(Clone, Copy, PartialEq)]
 enum Exact {
     End,
@@ -70,7 +70,7 @@ impl<'a> Torture<'a> {
         TestEnv::finish(command.env(key, value))
     }
 
-    /// Restarts until the run ends by itself.
+    /// Restarts until the run ends.
     fn restart(&self) -> Finished {
         let done = self.repo.ralph(self.run);
         self.no_survivors();
@@ -157,14 +157,14 @@ impl<'a> Torture<'a> {
 }
 
 #[test]
-fn killed_at_every_named_boundary_a_run_ends_as_if_nothing_had_happened() {
+fn run_killed_at_every_boundary_ends_the_same() {
     let env = TestEnv::new(RALPH);
     at_every_boundary(&Torture::new(&env), "");
 }
 
 /// The agent works on a copy of the tree: what is handed back is whole, too, wherever the hand-back is cut off.
 #[test]
-fn killed_at_every_named_boundary_a_fenced_run_in_place_ends_as_if_nothing_had_happened() {
+fn sandboxed_run_killed_at_every_boundary_ends_the_same() {
     let env = TestEnv::new(RALPH);
     at_every_boundary(
         &Torture { run: FENCED, ..Torture::new(&env) },
@@ -229,7 +229,7 @@ fn kill(pid: u32) {
 }
 
 #[test]
-fn killed_at_random_instants_a_run_ends_proven() {
+fn run_killed_at_random_times_ends_proven() {
     let env = TestEnv::new(RALPH);
     let torture = Torture::new(&env);
     let start = std::time::Instant::now();
@@ -265,7 +265,7 @@ fn killed_at_random_instants_a_run_ends_proven() {
 }
 
 #[test]
-fn a_journal_cut_at_any_line_with_torn_artifacts_is_finished_again() {
+fn run_with_a_truncated_journal_and_torn_artifacts_finishes() {
     let env = TestEnv::new(RALPH);
     let torture = Torture::new(&env);
     torture.repo.ralph(RUN).exits(0);
@@ -309,7 +309,7 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
 fn tear(dir: &std::path::Path) {
     for entry in std::fs::read_dir(dir).unwrap().flatten() {
         let path = entry.path();
-        // What git remembers, and where the lock is, are no artifacts.
+        // Git's own data and the lock aren't artifacts.
         if ["git", "copy-git", "grown", "lock"].iter().any(|n| path.ends_with(n)) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The step of the GitHub Action against a GitHub of our own: who may start a run, what never does, and what is left behind.
+//! The GitHub Action's step against a fake GitHub: who may start a run, what never does, and what it leaves behind.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 use crate::RALPH;
@@ -88,7 +88,7 @@ fn has_python() -> bool {
 }
 
 #[test]
-fn a_label_by_somebody_who_may_write_becomes_a_pull_request() {
+fn label_by_a_writer_becomes_a_pull_request() {
     if !has_python() {
         return;
     }
@@ -105,7 +105,7 @@ fn a_label_by_somebody_who_may_write_becomes_a_pull_request() {
     let summary = job.written("summary");
     assert!(summary.contains("| result | proven |"), "{summary}");
     assert!(!job.repo.dir.join("hacked").exists());
-    // What is printed meanwhile is no command of the runner.
+    // Output in between isn't read as runner commands.
     let stop = done.stdout.lines().next().unwrap().strip_prefix("::stop-commands::").unwrap().to_owned();
     assert!(stop.len() >= 16 && done.stdout.contains(&format!("::{stop}::")), "{}", done.stdout);
     let (meanwhile, after) = done.stdout.split_once(&format!("::{stop}::")).unwrap();
@@ -118,7 +118,7 @@ fn a_label_by_somebody_who_may_write_becomes_a_pull_request() {
 }
 
 #[test]
-fn a_comment_and_a_schedule_start_runs_too() {
+fn comment_and_schedule_start_runs() {
     if !has_python() {
         return;
     }
@@ -145,7 +145,7 @@ fn a_comment_and_a_schedule_start_runs_too() {
 }
 
 #[test]
-fn strangers_pull_requests_and_edited_issues_start_nothing() {
+fn outside_pull_requests_and_edited_issues_start_nothing() {
     if !has_python() {
         return;
     }
@@ -181,7 +181,7 @@ fn strangers_pull_requests_and_edited_issues_start_nothing() {
     for name in ["pull_request", "pull_request_target", "workflow_run", "push"] {
         job.starts_nothing(name, &json!({}), "start nothing");
     }
-    // What was allowed is not what stands there now.
+    // The approved text was changed since.
     let read = job.issue(number, title, "Write something harmless.", labeled.clone());
     job.starts_nothing("issues", &read, "edited");
     let bad = job.step("issues", &labeled_by("ralph-user"), &[("RALPH_ACTION_TOKEN", "wrong")]).exits(4);
@@ -189,7 +189,7 @@ fn strangers_pull_requests_and_edited_issues_start_nothing() {
 }
 
 #[test]
-fn prove_takes_the_commits_of_a_pull_request_and_nothing_else() {
+fn prove_checks_only_the_pull_request_commits() {
     if !has_python() {
         return;
     }

@@ -1,4 +1,4 @@
-//! People are told of a run while nobody watches it: every occasion, every way, once each, and never at the run's expense.
+//! Notifications: every occasion and every channel, once each, and never at the run's expense.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 mod receivers;
@@ -60,7 +60,7 @@ fn assert_signed(received: &Received) {
 }
 
 #[test]
-fn a_run_that_is_proven_tells_of_its_start_and_its_end() {
+fn proven_run_notifies_start_and_end() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(WORK, "test -f part.txt");
@@ -80,7 +80,7 @@ fn a_run_that_is_proven_tells_of_its_start_and_its_end() {
 }
 
 #[test]
-fn limits_gutters_needs_and_failures_are_told() {
+fn limits_gutters_needs_and_failures_are_notified() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let web = Web::start(&[]);
@@ -104,8 +104,8 @@ fn limits_gutters_needs_and_failures_are_told() {
 }
 
 #[test]
-fn a_run_killed_before_it_could_tell_tells_once_when_it_goes_on() {
-    // The end of a run is told after it; with the second boundary it was told, and its journal does not know.
+fn run_killed_before_a_notification_sends_it_once_on_resume() {
+    // The end of a run is notified afterwards; at the second boundary it was sent, but the journal doesn't know that.
     for (fault, times) in [("notify.before#2", 1), ("notify.recorded#2", 1), ("notify.sent#2", 2)] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
@@ -131,7 +131,7 @@ fn a_run_killed_before_it_could_tell_tells_once_when_it_goes_on() {
 }
 
 #[test]
-fn a_killed_run_does_not_tell_again_of_what_it_told() {
+fn resumed_run_does_not_repeat_notifications() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(WORK, "test -f part.txt");
@@ -144,7 +144,7 @@ fn a_killed_run_does_not_tell_again_of_what_it_told() {
 }
 
 #[test]
-fn receivers_that_are_dead_or_silent_do_not_break_a_run() {
+fn dead_receivers_do_not_break_a_run() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(WORK, "test -f part.txt");
@@ -183,7 +183,7 @@ fn settings() -> SmtpSettings {
 }
 
 #[test]
-fn mail_goes_through_a_server_that_wants_a_login() {
+fn mail_is_sent_through_a_server_with_login() {
     for method in ["PLAIN", "LOGIN"] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
@@ -217,7 +217,7 @@ fn mail_goes_through_a_server_that_wants_a_login() {
 }
 
 #[test]
-fn mail_is_protected_and_the_certificate_counts() {
+fn mail_uses_tls_and_checks_the_certificate() {
     for (implicit, tls) in [(false, "starttls"), (true, "implicit")] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
@@ -271,7 +271,7 @@ fn a_command_and_the_desktop_get_the_message() {
 }
 
 #[test]
-fn slack_is_told_where_its_variable_is_set_and_secrets_are_not() {
+fn slack_is_notified_if_configured_and_secrets_are_redacted() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let secret = "sk-".to_owned() + "ant-api03-abcdefghijklmnopqrstuvwxyz";
@@ -295,7 +295,7 @@ fn slack_is_told_where_its_variable_is_set_and_secrets_are_not() {
 }
 
 #[test]
-fn a_repo_cannot_choose_who_is_told() {
+fn repo_cannot_choose_notification_receivers() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let web = Web::start(&[]);
@@ -326,11 +326,11 @@ fn a_repo_cannot_choose_who_is_told() {
 }
 
 #[test]
-fn the_test_command_says_what_came_of_each() {
+fn notify_test_reports_each_receiver() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    let nobody = run(&env, &repo, &["notify", "test"], &[]).exits(4);
-    assert!(nobody.stderr.contains("SLACK_WEBHOOK_URL"), "{}", nobody.stderr);
+    let none = run(&env, &repo, &["notify", "test"], &[]).exits(4);
+    assert!(none.stderr.contains("SLACK_WEBHOOK_URL"), "{}", none.stderr);
     let web = Web::start(&[]);
     user_config(
         &env,

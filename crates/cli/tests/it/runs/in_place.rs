@@ -104,7 +104,7 @@ fn mess(env: &TestEnv, repo: &TestRepo<'_>) {
 }
 
 #[test]
-fn the_users_mess_stays_to_the_byte_and_the_agents_work_appears_in_it() {
+fn uncommitted_user_files_stay_unchanged_in_place() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     mess(&env, &repo);
@@ -113,7 +113,7 @@ fn the_users_mess_stays_to_the_byte_and_the_agents_work_appears_in_it() {
     let index = std::fs::read(repo.dir.join(".git/index")).unwrap();
     let config = repo.read(".git/config");
     let done = fenced!(repo.ralph(&["run", "--json"])).exits(0);
-    assert!(done.stderr.contains("`.env`"), "what was left out is told: {}", done.stderr);
+    assert!(done.stderr.contains("`.env`"), "the omitted file is reported: {}", done.stderr);
     assert_eq!(std::fs::read(repo.dir.join(".git/index")).unwrap(), index, "the index is as it was");
     assert_eq!(repo.read(".git/config"), config);
     let mut after = files(&repo.dir);
@@ -171,7 +171,7 @@ fn the_users_mess_stays_to_the_byte_and_the_agents_work_appears_in_it() {
     assert_eq!(std::fs::read(repo.dir.join(".git/index")).unwrap(), index);
 }
 
-/// A session that says that it runs, and ends when it is told to.
+/// A session that reports that it runs, and ends on request.
 const WAITS: &str = r#"
 if [ "$RALPH_ITERATION" = 1 ]; then
     touch .ralph/started; until [ -e .ralph/go ]; do sleep 0.05; done
@@ -180,7 +180,7 @@ else
     cp other.txt seen.txt; echo part > part.txt; echo '<promise>COMPLETE</promise>'
 fi"#;
 
-/// The agent's folder of the run that goes on now.
+/// The agent's folder of the active run.
 fn agent_copy(env: &TestEnv) -> Option<PathBuf> {
     let mut found = std::fs::read_dir(env.path("state/ralph/workspaces")).ok()?.flatten();
     found.find(|e| e.path().join(".ralph/started").exists()).map(|e| e.path())
@@ -201,7 +201,7 @@ fn during(env: &TestEnv, repo: &TestRepo<'_>, args: &[&str], meanwhile: impl FnO
 }
 
 #[test]
-fn a_file_that_the_user_changed_meanwhile_is_told_and_never_overwritten() {
+fn file_changed_by_the_user_is_reported_and_never_overwritten() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write("other.txt", "other\n");
@@ -213,7 +213,7 @@ fn a_file_that_the_user_changed_meanwhile_is_told_and_never_overwritten() {
         repo.write("other.txt", "other, mine\n");
         repo.write("fresh.txt", "mine, too\n");
         repo.write(".ralph/guardrails.md", "### guardrail: mine\n");
-        // Nobody else can start here meanwhile.
+        // No other run can start here in the meantime.
         let second = repo.ralph(&["run", "--new"]).exits(4);
         assert!(second.stderr.contains("one run at a time per folder"), "{}", second.stderr);
         assert_eq!(std::fs::read_dir(env.path("state/ralph/workspaces")).unwrap().count(), 1);
@@ -251,7 +251,7 @@ fn a_file_that_the_user_changed_meanwhile_is_told_and_never_overwritten() {
 }
 
 #[test]
-fn what_no_session_can_install_in_the_sandbox_is_told_before_the_first() {
+fn missing_tool_in_the_sandbox_is_reported_before_the_first_session() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent("stub", "echo x > part.txt; echo '<promise>COMPLETE</promise>'");
@@ -279,7 +279,7 @@ fn what_no_session_can_install_in_the_sandbox_is_told_before_the_first() {
 }
 
 #[test]
-fn a_branch_gets_each_iteration_and_stays_where_the_user_moved_it() {
+fn branch_gets_each_iteration_and_keeps_user_commits() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write("other.txt", "other\n");
@@ -311,7 +311,7 @@ fn a_branch_gets_each_iteration_and_stays_where_the_user_moved_it() {
 }
 
 #[test]
-fn nothing_that_makes_git_run_programs_reaches_the_users_repo() {
+fn git_program_settings_never_reach_the_user_repo() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write(".gitignore", ".env\n");
@@ -345,7 +345,7 @@ fn nothing_that_makes_git_run_programs_reaches_the_users_repo() {
 
 /// Landlock cannot keep an agent from its own git folder; what it plants there has no effect outside.
 #[test]
-fn landlock_in_place_hands_back_and_settings_of_the_agent_run_nothing() {
+fn landlock_in_place_applies_changes_and_ignores_agent_settings() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let planted = env.path("planted");
@@ -367,7 +367,7 @@ fn landlock_in_place_hands_back_and_settings_of_the_agent_run_nothing() {
 }
 
 #[test]
-fn an_edit_of_the_task_reaches_agent_and_user() {
+fn task_edit_reaches_agent_and_user() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write("other.txt", "other\n");

@@ -1,4 +1,4 @@
-//! Rate limits, logins and time-outs: who rests, who takes over, and that waiting is not working.
+//! Rate limits, logins and timeouts: cooldowns, fallbacks, and waits that don't count as work.
 #![allow(clippy::disallowed_methods, reason = "tests tell agents what time it is")]
 
 use crate::RALPH;
@@ -27,7 +27,7 @@ fn who(repo: &TestRepo<'_>) -> Vec<String> {
 }
 
 #[test]
-fn a_limited_agent_rests_the_other_takes_over_and_the_first_comes_back() {
+fn rate_limited_agent_rests_while_another_takes_over() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let limited = "echo 'Error: rate limit reached, try again in 2 seconds' >&2; exit 1";
@@ -56,13 +56,13 @@ fn a_limited_agent_rests_the_other_takes_over_and_the_first_comes_back() {
 
 /// Where time runs out: at the start, in the set-up, after a session, in the final check.
 #[test]
-fn no_check_outlasts_the_time_of_the_run_and_more_time_lets_it_go_on() {
+fn check_stops_at_the_run_time_limit_and_more_time_continues_it() {
     for place in ["start", "setup", "iteration", "final check"] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
-        let (calls, mended) = (env.path("calls").display().to_string(), env.path("mended"));
+        let (calls, fixed) = (env.path("calls").display().to_string(), env.path("fixed"));
         // Only the checks, or only the setup, have no end; of the checks the first one, or the second.
-        let slow = format!("[ -e {} ] || sleep 600", mended.display());
+        let slow = format!("[ -e {} ] || sleep 600", fixed.display());
         let nth = |n: u32| {
             format!("echo x >> {calls}; [ $(wc -l < {calls}) != {n} ] || {{ {slow}; }}; test -f part.txt")
         };
@@ -79,14 +79,14 @@ fn no_check_outlasts_the_time_of_the_run_and_more_time_lets_it_go_on() {
         assert_eq!(run["reason"], "timeout", "{place}: {run}");
         let failed = repo.events_named("check_finished").iter().filter(|e| e["passed"] == false).count();
         assert_eq!((failed, repo.events_named("proof_finished").len()), (0, 0), "{place}: it did not fail");
-        std::fs::write(&mended, "").unwrap();
+        std::fs::write(&fixed, "").unwrap();
         let run = repo.ralph(&["resume", "--max-seconds", "600", "--json"]).exits(0).json();
         assert_eq!(run["success"], true, "{place}: {run}");
     }
 }
 
 #[test]
-fn all_resting_waits_and_waiting_is_neither_an_iteration_nor_working_time() {
+fn waiting_for_all_agents_is_not_an_iteration() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let limited = "echo 'HTTP 429 Too Many Requests' >&2; echo 'Retry-After: 1' >&2; exit 1";
@@ -110,11 +110,11 @@ fn all_resting_waits_and_waiting_is_neither_an_iteration_nor_working_time() {
 }
 
 #[test]
-fn waiting_for_limits_has_an_end_of_its_own_and_can_be_cancelled() {
+fn limit_wait_has_its_own_timeout_and_can_be_cancelled() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent("one", "echo 'rate limit exceeded' >&2; exit 1");
-    // No reset time is named, and nobody else is free: the first wait is short, whatever rest is configured.
+    // No reset time is known and no other agent is free: the first wait is short, whatever cooldown is configured.
     repo.configure(std::slice::from_ref(&agent), "true", &json!({"default_cooldown_seconds": 3600}));
     let child = env.spawn(&repo.dir, &["run", "--isolation", "none", "--json"]);
     until("the wait", || repo.kinds().contains(&"wait_started".to_owned()).then_some(()));
@@ -144,7 +144,7 @@ fn rests(env: &TestEnv, repo: &TestRepo<'_>) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_rest_of_an_earlier_run_binds_the_next_one() {
+fn cooldown_of_an_earlier_run_applies_to_the_next() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agents = [
@@ -159,7 +159,7 @@ fn a_rest_of_an_earlier_run_binds_the_next_one() {
         std::fs::write(path, text).unwrap();
     };
     write(&rest(epoch() + 3600).to_string());
-    // What lies in the folder is a copy for people: nobody goes by it.
+    // The file in the folder is a copy for the user; `ralph` doesn't read it.
     repo.write(".ralph/cooldowns.json", &json!({"two": rest(epoch() + 3600)["one"]}).to_string());
     repo.run(&[]).exits(0);
     assert_eq!(who(&repo), ["two1"]);
@@ -168,7 +168,7 @@ fn a_rest_of_an_earlier_run_binds_the_next_one() {
     );
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "the first result"]);
-    // One that is over binds nobody, and a damaged file stops nobody.
+    // An expired cooldown and a damaged file have no effect.
     for text in [rest(epoch() - 1).to_string(), "not json".to_owned()] {
         write(&text);
         repo.run(&[]).exits(0);
@@ -177,7 +177,7 @@ fn a_rest_of_an_earlier_run_binds_the_next_one() {
 }
 
 #[test]
-fn signs_of_ones_own_count_where_a_limit_may_be_looked_for_at_all() {
+fn custom_limit_signs_count_only_after_a_failed_exit() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let script = once(
@@ -285,7 +285,7 @@ fn a_codex_stream_is_read_and_its_cost_is_unknown() {
 }
 
 #[test]
-fn without_a_login_an_agent_is_dropped_and_with_the_last_one_the_run_ends() {
+fn logged_out_agents_are_dropped_until_the_run_ends() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let lines = [
@@ -313,7 +313,7 @@ fn without_a_login_an_agent_is_dropped_and_with_the_last_one_the_run_ends() {
     );
 }
 
-/// Hangs with a grandchild of its own session that ignores SIGTERM.
+/// Hangs with a grandchild in a separate session that ignores SIGTERM.
 fn hanging(env: &TestEnv, noise: &str) -> String {
     let pids = env.path("pids").display().to_string();
     format!(
@@ -330,7 +330,7 @@ fn all_gone(env: &TestEnv) {
 }
 
 #[test]
-fn a_silent_agent_is_ended_with_everything_it_started() {
+fn silent_agent_is_killed_with_its_children() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let mut agent = repo.agent("one", &hanging(&env, ""));
@@ -343,7 +343,7 @@ fn a_silent_agent_is_ended_with_everything_it_started() {
 }
 
 #[test]
-fn a_session_has_a_time_of_its_own_even_if_it_talks() {
+fn session_timeout_applies_despite_output() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let mut agent = repo.agent("one", &hanging(&env, "(while :; do echo still here; sleep 0.2; done) &"));
@@ -355,7 +355,7 @@ fn a_session_has_a_time_of_its_own_even_if_it_talks() {
 }
 
 #[test]
-fn a_verifier_that_hangs_has_failed_and_what_it_started_is_gone() {
+fn hanging_check_fails_and_its_children_are_killed() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let hang = repo.script("hang.sh", &hanging(&env, ""));

@@ -1,4 +1,4 @@
-//! Bad input and bad surroundings: a clear message with file, line and fix; nothing lost; nothing made; no panic.
+//! Bad input and broken environments: a clear message with file, line and fix; nothing lost, nothing created, no panic.
 
 use crate::RALPH;
 use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
@@ -14,7 +14,7 @@ fn ready(env: &TestEnv) -> TestRepo<'_> {
     repo
 }
 
-/// Refused with this code, in words that hold all of `parts`, with a next step, and without a trace.
+/// Asserts that the run is refused with this code, a message with all of `parts` and a next step, and leaves nothing behind.
 #[track_caller]
 fn refused(repo: &TestRepo<'_>, args: &[&str], code: i32, parts: &[&str]) -> Finished {
     let done = repo.run(args).exits(code);
@@ -101,7 +101,7 @@ fn a_wrong_configuration_is_named_with_its_line_and_the_likely_fix() {
 }
 
 #[test]
-fn commands_that_do_not_exist_are_found_out_before_anything_is_spent() {
+fn missing_commands_are_found_before_any_cost() {
     let env = TestEnv::new(RALPH);
     let repo = ready(&env);
     let agent = |argv: &str| json!({"name": "ghost", "command_argv": [argv]});
@@ -115,7 +115,7 @@ fn commands_that_do_not_exist_are_found_out_before_anything_is_spent() {
         repo.configure(&[repo.agent("stub", WORKER)], "", &verifier(program));
         refused(&repo, &[], 2, &[program, "tests"]);
     }
-    // A folder or a file that cannot be run is no command either.
+    // A folder or a file that can't be executed isn't a command either.
     for program in ["./tools", "./tools/check.txt"] {
         repo.configure(&[agent(program)], CHECK, &json!({}));
         refused(&repo, &[], 4, &[program]);
@@ -123,10 +123,10 @@ fn commands_that_do_not_exist_are_found_out_before_anything_is_spent() {
 }
 
 #[test]
-fn without_a_check_or_a_known_agent_nothing_starts() {
+fn run_needs_a_check_and_a_known_agent() {
     let env = TestEnv::new(RALPH);
     let repo = ready(&env);
-    refused(&repo, &["--agents", "stub,nobody"], 2, &["nobody", "stub"]);
+    refused(&repo, &["--agents", "stub,unknown"], 2, &["unknown", "stub"]);
     refused(&repo, &["--max-iterations", "0"], 2, &["--max-iterations"]);
     repo.configure(&[repo.agent("stub", WORKER)], "", &json!({"verifiers": []}));
     refused(&repo, &[], 2, &["nothing checks the result", "--verify"]);
@@ -150,7 +150,7 @@ fn without_a_check_or_a_known_agent_nothing_starts() {
 }
 
 #[test]
-fn wrong_use_of_the_command_line_exits_2() {
+fn usage_errors_exit_2() {
     let env = TestEnv::new(RALPH);
     let repo = ready(&env);
     for args in [
@@ -174,7 +174,7 @@ fn wrong_use_of_the_command_line_exits_2() {
 }
 
 #[test]
-fn places_that_are_no_repo_are_explained() {
+fn folders_outside_a_repo_are_explained() {
     let env = TestEnv::new(RALPH);
     let folder = env.path("plain");
     std::fs::create_dir(&folder).unwrap();
@@ -217,7 +217,7 @@ fn a_detached_head_works_in_place_but_not_with_commits_on_a_branch() {
 fn isolation_none_counts_only_from_the_user() {
     let env = TestEnv::new(RALPH);
     let repo = ready(&env);
-    // The sandbox of a run; a machine that has none refuses, and never goes on without.
+    // The sandbox of a run: a machine without one refuses the run instead of running it unsandboxed.
     let isolation = |args: &[&str]| {
         let _ = std::fs::remove_file(repo.dir.join("part.txt"));
         let done = repo.ralph(&[&["run", "--json"], args].concat());
@@ -243,7 +243,7 @@ fn isolation_none_counts_only_from_the_user() {
 }
 
 #[test]
-fn layers_are_user_then_repo_then_flags() {
+fn config_layers_are_user_then_repo_then_flags() {
     let env = TestEnv::new(RALPH);
     let repo = ready(&env);
     std::fs::create_dir_all(env.path("config/ralph")).unwrap();
@@ -329,7 +329,7 @@ impl Drop for Unmount<'_> {
 }
 
 #[test]
-fn binary_output_of_agents_and_verifiers_does_no_harm() {
+fn binary_output_is_harmless() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let noise = "head -c 100000 /dev/urandom; printf '\\377\\376\\000\\033[31m\\n'";
@@ -345,7 +345,7 @@ fn binary_output_of_agents_and_verifiers_does_no_harm() {
 }
 
 #[test]
-fn a_flood_of_output_stays_within_bounds() {
+fn flooded_output_stays_bounded() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let flood = "yes 'a line of no interest whatsoever' | head -c 200000000";
@@ -359,7 +359,7 @@ fn a_flood_of_output_stays_within_bounds() {
 }
 
 #[test]
-fn crlf_and_names_with_spaces_and_umlauts_are_fine() {
+fn crlf_and_names_with_spaces_and_umlauts_work() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(
         &env,
@@ -402,7 +402,7 @@ fn without_home_ralph_says_what_it_needs() {
 }
 
 #[test]
-fn an_agent_that_becomes_impossible_to_start_fails_its_session_not_the_run() {
+fn agent_that_fails_to_start_fails_its_session_not_the_run() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let script = repo.agent("stub", "rm \"$0\"; echo x > part.txt; echo ok");

@@ -1,5 +1,5 @@
-//! Nothing that an agent, a repo or a remote wrote steers the terminal of whoever reads it, or reads otherwise than it is:
-//! every command that shows such text, byte by byte. What people write in any script comes out as it is.
+//! Text by an agent, a repo or a remote can't control the reader's terminal or disguise itself: checks every command that shows
+//! such text, byte by byte. Ordinary text in any script is printed unchanged.
 
 use crate::RALPH;
 use ralph_loop_domain::ports::Forge as _;
@@ -45,7 +45,7 @@ struct World<'a> {
     forge: LocalForge,
 }
 
-/// A repo where everything that somebody can name is named `text`; files end with it, too.
+/// A repo where everything with a name is named `text`; files also end with it.
 fn world<'a>(env: &'a TestEnv, text: &str, branch: &str) -> World<'a> {
     let repo = TestRepo::new(env, "repo", &[("readme.txt", "hello\n")]);
     let line = text.replace(['\r', '\u{2028}'], "");
@@ -133,7 +133,7 @@ const WRONG: &[&[&str]] = &[
 const OF_AN_ITERATION: &[&[&str]] = &[&[], &["--diff"], &["--prompt"], &["--output"], &["--receipt"]];
 
 #[test]
-fn what_others_wrote_steers_no_terminal() {
+fn untrusted_text_cannot_control_the_terminal() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, EVIL, EVIL_BRANCH);
     let hear = world.repo.script(
@@ -149,7 +149,7 @@ fn what_others_wrote_steers_no_terminal() {
     for args in COMMANDS {
         // `restore` shows what it would do and wants a yes.
         let is_command = world.raw(args).status.code() != Some(2) || args.first() == Some(&"restore");
-        assert!(is_command, "{args:?} is no command any more");
+        assert!(is_command, "{args:?} isn't a command any more");
         for more in [&[][..], &["--json"], &["-vv"]] {
             world.shown(&[*args, more].concat());
         }
@@ -186,7 +186,7 @@ fn what_others_wrote_steers_no_terminal() {
 }
 
 #[test]
-fn a_program_reads_the_very_text_and_so_does_who_asks_for_it() {
+fn json_and_raw_output_keep_the_exact_text() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, EVIL, EVIL_BRANCH);
     world.shown(&["run", "--yes", "--isolation", "none", "--json"]);
@@ -208,7 +208,7 @@ fn a_program_reads_the_very_text_and_so_does_who_asks_for_it() {
 }
 
 #[test]
-fn colours_are_ours_alone() {
+fn only_ralph_colors_its_output() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, EVIL, EVIL_BRANCH);
     world.raw(&["run", "--yes", "--isolation", "none"]);
@@ -227,14 +227,14 @@ fn colours_are_ours_alone() {
         let text = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
         assert!(STYLES.iter().any(|style| text.contains(style)), "{args:?} has no colour: {text}");
         let opened = STYLES[..6].iter().map(|style| text.matches(style).count()).sum::<usize>();
-        assert_eq!(opened, text.matches(STYLES[6]).count(), "somebody else's colour in {args:?}: {text:?}");
+        assert_eq!(opened, text.matches(STYLES[6]).count(), "a foreign color in {args:?}: {text:?}");
         let plain = STYLES.iter().fold(text.clone(), |text, style| text.replace(style, ""));
         assert_safe(&format!("{args:?} in colour"), plain.as_bytes());
     }
 }
 
 #[test]
-fn a_name_forges_no_line_of_its_own() {
+fn names_cannot_forge_output_lines() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub("echo x > part.txt", "true");
@@ -246,7 +246,7 @@ fn a_name_forges_no_line_of_its_own() {
 }
 
 #[test]
-fn a_remotes_words_are_shown_and_nothing_else_of_them() {
+fn remote_messages_are_shown_sanitized() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let bare = env.path("bare.git");
@@ -272,7 +272,7 @@ fn a_remotes_words_are_shown_and_nothing_else_of_them() {
 }
 
 #[test]
-fn what_people_write_comes_out_as_it_is() {
+fn user_text_is_printed_unchanged() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, HONEST, "größe-日本");
     world.shown(&["run", "--yes", "--isolation", "none", "-v"]);

@@ -6,7 +6,7 @@ use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
 use std::path::Path;
 
-/// Values of variables, of `.env`, and of shapes that are secret whoever holds them.
+/// Values of variables, of `.env`, and of shapes that are always secret.
 const PAT: &str = "canary-pat-7Qx9/ZrT+w2Lm=Kd";
 const KEY: &str = "canaryKey4711abcXYZ098";
 const DOTENV: &str = "dotenv-canary-55aaBB77cc";
@@ -58,7 +58,7 @@ impl<'a> Stage<'a> {
             for needle in &needles {
                 assert!(
                     !text.contains(needle.as_str()),
-                    "`{needle}` stands in {place}:\n{}",
+                    "`{needle}` is in {place}:\n{}",
                     around(text, needle)
                 );
             }
@@ -113,7 +113,7 @@ fn base64_inside(env: &TestEnv, value: &str, lead: usize) -> String {
 const DONE: &str = "echo work > part.txt\necho '<promise>COMPLETE</promise>'";
 
 #[test]
-fn printed_plain_or_encoded_no_secret_is_written_anywhere() {
+fn printed_secrets_are_redacted_plain_and_encoded() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let script = format!(
@@ -143,7 +143,7 @@ fn printed_plain_or_encoded_no_secret_is_written_anywhere() {
 }
 
 #[test]
-fn a_secret_split_over_writes_is_whole_again_before_it_is_judged() {
+fn secret_split_over_writes_is_redacted() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let split = |name: &str, at: usize| {
@@ -170,7 +170,7 @@ fn a_secret_split_over_writes_is_whole_again_before_it_is_judged() {
 /// FAULT (open, `journal/src/folder/artifacts.rs`): `OutputLog` holds back one unfinished word for both streams together, so a
 /// secret on one stream is torn by a word of the other one and its parts are written.
 #[test]
-fn a_secret_split_on_one_stream_is_not_torn_by_the_other() {
+fn secret_split_on_one_stream_is_redacted_despite_the_other() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let script = format!(
@@ -214,7 +214,7 @@ fn a_final_message_and_an_error_do_not_carry_secrets() {
 }
 
 #[test]
-fn a_file_with_a_secret_is_the_agents_own_in_the_commit_and_redacted_in_the_patch() {
+fn secret_in_a_file_stays_in_the_commit_and_is_redacted_in_the_patch() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let done = stage
@@ -237,7 +237,7 @@ fn a_file_name_or_a_control_with_a_secret_is_redacted_too() {
     let stage = Stage::new(&env);
     let done = stage.run(&format!("echo x > \"leak-$MY_API_KEY.txt\"; echo \"see $MY_API_KEY\" > .ralph/progress.md; sed -i \"s/^see .*/see me/\" .ralph/progress.md; {DONE}"), "false", &[]).exits(1);
     stage.clean(&done);
-    // The keys of this stage are no real ones: nobody is to be asked with them.
+    // The keys here are fake; no server may be called with them.
     let more = json!({"max_iterations": 20, "doctor": {"profile": "none"}, "critic": {"disabled": true}});
     stage.repo.configure(&[stage.repo.agent("stub", "echo x > scratch.txt; echo ok")], "false", &more);
     stage.ralph(&["run", "--isolation", "none", "--new"]).exits(3);
@@ -249,7 +249,7 @@ fn a_file_name_or_a_control_with_a_secret_is_redacted_too() {
 }
 
 #[test]
-fn secrets_in_the_task_in_urls_and_in_argument_lists_are_kept_out() {
+fn secrets_in_task_urls_and_arguments_are_redacted() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     stage.repo.write("PROMPT.md", &format!("# Use {KEY}\n\nThe key is {PAT}, the token {SHAPED}.\n"));
@@ -262,7 +262,7 @@ fn secrets_in_the_task_in_urls_and_in_argument_lists_are_kept_out() {
 }
 
 #[test]
-fn a_key_of_several_lines_and_the_engines_own_secrets_are_kept_out() {
+fn multi_line_keys_and_engine_secrets_are_redacted() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let lines = ["MIIEvQIBADANBgkqhkiG9w0BAQEF", "AASCBKcwggSjAgEAAoIBAQC7VJTU"];
@@ -304,7 +304,7 @@ fn a_key_of_several_lines_and_the_engines_own_secrets_are_kept_out() {
 }
 
 #[test]
-fn what_an_agent_notes_is_redacted_wherever_it_is_copied() {
+fn agent_notes_are_redacted_in_every_copy() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let wrapped = format!("{}\n  {}", &PAT[..11], &PAT[11..]);
@@ -323,7 +323,7 @@ fn what_an_agent_notes_is_redacted_wherever_it_is_copied() {
 }
 
 #[test]
-fn what_is_read_back_stays_clean() {
+fn printed_records_stay_redacted() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     stage

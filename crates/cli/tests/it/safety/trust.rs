@@ -1,16 +1,16 @@
-//! What a repo, a task, a tracked file or a fetched state asks for and only the user can allow: each attack ends before anything
-//! is started, and has its honest twin, in which the user says so.
+//! Requests of a repo, a task, a tracked file or a fetched state that only the user can allow: each attack ends before anything
+//! starts, and has an honest twin in which the user allows it.
 #![allow(clippy::disallowed_methods, reason = "a test starts processes and asks for its PATH")]
 
 mod agent_settings;
 mod attacks;
 mod fetched;
 mod fetched_state;
-mod kept;
 mod keys;
 mod logins;
 mod other_repos;
 mod pages_and_paths;
+mod permissions;
 mod terminal;
 mod tree_programs;
 mod variables;

@@ -1,4 +1,4 @@
-//! `ralph deploy daytona` against the vendor's stand-in.
+//! `ralph deploy daytona` against the fake Daytona.
 
 use crate::RALPH;
 use ralph_loop_testkit::fake_daytona::{FakeDaytona, Fault};
@@ -41,7 +41,7 @@ fn says(port: &str) -> Option<String> {
 }
 
 #[test]
-fn a_server_is_brought_started_found_again_and_removed() {
+fn deploy_creates_starts_finds_and_removes_a_server() {
     let env = TestEnv::new(RALPH);
     let fake = FakeDaytona::start().unwrap();
     let binary = env.path("server");
@@ -53,11 +53,11 @@ fn a_server_is_brought_started_found_again_and_removed() {
     assert_eq!((&first["running"], &first["problem"]), (&json!(true), &json!(null)), "{first}");
     let token = first["token"].as_str().unwrap();
     assert_eq!(token.len(), 64);
-    assert_eq!(says(&port).as_deref(), Some(token), "it goes on after the command");
+    assert_eq!(says(&port).as_deref(), Some(token), "it keeps running after the command");
     assert!(first["url"].as_str().unwrap().starts_with(&format!("https://{port}-")), "{first}");
     assert!(first["link"].as_str().unwrap().contains("DAYTONA_SANDBOX_AUTH_KEY=token-"), "{first}");
     let id = first["sandbox"].as_str().unwrap();
-    assert_eq!(fake.asked(id).unwrap()["autoStopInterval"], 0, "nobody may look for a while");
+    assert_eq!(fake.asked(id).unwrap()["autoStopInterval"], 0, "the server must survive without visitors");
     assert!(fake.asked(id).unwrap()["buildInfo"].is_null(), "a server needs no image of agents' tools");
 
     // Again: the same sandbox, a new token, one server.
@@ -79,7 +79,7 @@ fn a_server_is_brought_started_found_again_and_removed() {
 }
 
 #[test]
-fn the_dashboard_itself_runs_in_the_sandbox_and_takes_the_token() {
+fn dashboard_runs_in_the_cloud_sandbox_and_accepts_the_token() {
     use std::io::{Read as _, Write as _};
     let env = TestEnv::new(RALPH);
     let fake = FakeDaytona::start().unwrap();
@@ -101,7 +101,7 @@ fn the_dashboard_itself_runs_in_the_sandbox_and_takes_the_token() {
 }
 
 #[test]
-fn what_does_not_run_is_told_and_not_called_running() {
+fn stopped_server_is_not_reported_as_running() {
     let env = TestEnv::new(RALPH);
     let fake = FakeDaytona::start().unwrap();
     let broken = env.path("broken");
@@ -125,7 +125,7 @@ fn what_does_not_run_is_told_and_not_called_running() {
 
 /// What a cloud calls the address of a port is shown as a link only where it is one.
 #[test]
-fn an_address_that_a_cloud_makes_up_is_no_link() {
+fn forged_cloud_url_is_not_shown_as_a_link() {
     let env = TestEnv::new(RALPH);
     let fake = FakeDaytona::start().unwrap();
     let binary = env.path("server");

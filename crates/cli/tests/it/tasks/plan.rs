@@ -1,4 +1,4 @@
-//! `ralph plan`: from a wish, or from requirements that are there, to a plan; with an agent that asks, and with the form.
+//! `ralph plan`: from a request or existing requirements to a plan, with an agent's questions or the form.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 use crate::RALPH;
@@ -77,7 +77,7 @@ fn nothing_is_written(repo: &TestRepo<'_>) {
 }
 
 #[test]
-fn an_agent_asks_and_the_plan_is_written_after_a_look_at_it() {
+fn agent_questions_lead_to_a_confirmed_plan() {
     let env = TestEnv::new(RALPH);
     let questions = json!({"questions": [
         {"question": "Which separator?", "choices": ["comma", "semicolon"], "recommended": "comma"},
@@ -113,7 +113,7 @@ fn an_agent_asks_and_the_plan_is_written_after_a_look_at_it() {
 }
 
 #[test]
-fn the_person_can_have_it_changed_and_can_leave() {
+fn user_can_revise_the_plan_or_quit() {
     let env = TestEnv::new(RALPH);
     let repo =
         with_agent(&env, &[plan(CRITERION), plan("`sh tests/run.sh` prints 4 passed"), plan(CRITERION)]);
@@ -121,7 +121,7 @@ fn the_person_can_have_it_changed_and_can_leave() {
     assert_eq!(done.code, Some(0), "{}", done.stdout);
     assert!(asked(&env, 2).contains("must be different: four tests, please"), "{}", asked(&env, 2));
     assert!(repo.read("ralph/tasks.json").contains("prints 4 passed"));
-    // A plan that is there is somebody's work.
+    // An existing plan is the user's work.
     let Some(there) = typed(&repo, &env, "'Something else'", "") else { return };
     assert_eq!(there.code, Some(2), "{}", there.stdout);
     assert!(there.stdout.contains("there is a plan already"), "{}", there.stdout);
@@ -131,7 +131,7 @@ fn the_person_can_have_it_changed_and_can_leave() {
 }
 
 #[test]
-fn stories_are_made_from_requirements_that_are_there() {
+fn stories_are_made_from_existing_requirements() {
     let env = TestEnv::new(RALPH);
     let mut answer = plan(CRITERION);
     answer.as_object_mut().unwrap().remove("prd");
@@ -157,7 +157,7 @@ fn stories_are_made_from_requirements_that_are_there() {
 }
 
 #[test]
-fn a_wish_never_replaces_requirements_or_stories_of_yours() {
+fn new_plan_never_replaces_existing_requirements_or_stories() {
     let env = TestEnv::new(RALPH);
     let repo = with_agent(&env, &[plan(CRITERION), plan(CRITERION)]);
     let prd = "# Export\n\nTwo rows for each invoice.\n";
@@ -185,7 +185,7 @@ fn a_wish_never_replaces_requirements_or_stories_of_yours() {
 }
 
 #[test]
-fn three_answers_that_are_no_plan_end_the_conversation() {
+fn three_invalid_plans_end_the_conversation() {
     let env = TestEnv::new(RALPH);
     let repo = with_agent(&env, &vec![json!("I would rather talk about the weather"); 5]);
     let said = repo.ralph(&["plan", "--yes", "Export invoices"]).exits(4);
@@ -196,7 +196,7 @@ fn three_answers_that_are_no_plan_end_the_conversation() {
 }
 
 #[test]
-fn what_the_linter_refuses_goes_back_to_the_agent_and_is_never_written() {
+fn plan_with_lint_errors_goes_back_to_the_agent() {
     let env = TestEnv::new(RALPH);
     let mut twice = plan(CRITERION);
     twice["tasks"]["userStories"][1]["id"] = json!("US-001");
@@ -217,7 +217,7 @@ fn what_the_linter_refuses_goes_back_to_the_agent_and_is_never_written() {
 }
 
 #[test]
-fn what_an_agent_is_asked_lies_in_a_folder_that_nobody_else_can_write_or_see() {
+fn planning_prompt_is_kept_in_a_private_folder() {
     let env = TestEnv::new(RALPH);
     let repo = with_agent(&env, &[plan(CRITERION)]);
     repo.ralph(&["plan", "--yes", "Export invoices"]).exits(0);
@@ -226,7 +226,7 @@ fn what_an_agent_is_asked_lies_in_a_folder_that_nobody_else_can_write_or_see() {
 }
 
 #[test]
-fn headless_it_needs_yes_and_an_agent_that_answers() {
+fn headless_plan_needs_yes_and_an_agent() {
     let env = TestEnv::new(RALPH);
     let repo = with_agent(&env, &[]);
     let said = repo.ralph(&["plan", "Export invoices"]).exits(2);
@@ -293,7 +293,7 @@ fn the_form_asks_layer_by_layer() {
 }
 
 #[test]
-fn ctrl_c_leaves_a_question_and_a_thinking_agent_without_a_trace() {
+fn ctrl_c_ends_planning_without_leftovers() {
     let env = TestEnv::new(RALPH);
     let repo = with_agent(&env, &[json!({"questions": [{"question": "Which separator?"}]})]);
     let Some(mut child) = terminal(&repo, &env, "'Export invoices'") else { return };

@@ -66,7 +66,7 @@ fn a_fix_is_proven_and_nothing_of_the_user_changes() {
 }
 
 #[test]
-fn commits_without_a_difference_are_not_proven() {
+fn empty_commits_are_not_proven() {
     let more = "import unittest\nimport part\n\n\nclass More(unittest.TestCase):\n    def test_more(self):\n        self.assertEqual(part.MORE, 1)\n";
     let weak = TEST.replace("part.VALUE, 'right'", "1, 1");
     let feature = format!("{RIGHT}MORE = 1\n");
@@ -105,7 +105,7 @@ fn the_original_configuration_decides() {
 }
 
 #[test]
-fn wrong_use_names_the_fix() {
+fn usage_errors_name_the_fix() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, RIGHT, &[("part.py", WRONG)]);
     for (args, words) in [
@@ -139,7 +139,7 @@ fn thorough_lists_the_hunks_that_no_check_notices() {
 }
 
 #[test]
-fn a_pull_request_is_fetched_without_a_trace() {
+fn fetching_a_pull_request_leaves_no_refs() {
     let env = TestEnv::new(RALPH);
     env.user_config(&json!({ "local_forge": env.path("forge") }));
     let repo = TestRepo::new(

@@ -97,7 +97,7 @@ fn the_configuration_has_exactly_the_keys_of_the_code() {
 }
 
 #[test]
-fn both_refuse_what_the_other_refuses_in_a_configuration() {
+fn schema_and_code_refuse_the_same_configuration() {
     let schema = schema("config");
     for bad in [
         json!({ "max_iteration": 1 }),
@@ -132,7 +132,7 @@ fn both_refuse_what_the_other_refuses_in_a_configuration() {
 }
 
 #[test]
-fn the_defaults_that_the_schema_names_are_those_of_the_code() {
+fn schema_defaults_match_the_code() {
     let usual = ConfigFile::default().resolve();
     let schema = schema("config");
     let named: Vec<_> = schema["properties"]
@@ -149,7 +149,7 @@ fn the_defaults_that_the_schema_names_are_those_of_the_code() {
 }
 
 #[test]
-fn model_profiles_have_exactly_the_keys_of_the_code_and_both_refuse_the_same() {
+fn model_profile_schema_matches_the_code() {
     let schema = schema("models");
     assert_eq!(keys(&schema["properties"]), set(MODELS_KEYS));
     let of = |name: &str| &schema["$defs"][name]["properties"];
@@ -320,7 +320,7 @@ fn the_frontmatter_has_exactly_the_keys_of_the_code() {
 }
 
 #[test]
-fn every_kind_of_event_is_there_and_nothing_more() {
+fn schema_has_exactly_the_event_kinds() {
     let source = read("crates/protocol/src/event/kind.rs");
     let (_, body) = source.split_once("fn kind(&self)").unwrap();
     let (body, _) = body.split_once("\n    }\n").unwrap();
@@ -414,7 +414,7 @@ fn the_proof_has_exactly_the_keys_and_kinds_of_the_code() {
     known.remove("reason");
     // Nothing of the user's own was checked along.
     known.remove("beside");
-    // Nobody was asked.
+    // The user wasn't asked.
     known.remove("question");
     known.remove("approved_by");
     assert_eq!(keys(&proof), known);
@@ -487,7 +487,7 @@ fn examples_and_what_init_writes_are_valid() {
 }
 
 #[test]
-fn the_action_contract_takes_every_action_and_nothing_else() {
+fn action_schema_accepts_exactly_the_actions() {
     let contract = schema("actions");
     let all = json!({
         "summary": "what was done",

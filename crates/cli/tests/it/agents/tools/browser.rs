@@ -91,13 +91,13 @@ fn with_argument(text: &str) -> Vec<i32> {
     found
 }
 
-/// What the arguments of our browsers have and nobody else's.
+/// A part of the arguments that only our browsers have.
 fn ours() -> String {
     format!("ralph-browser-{}-", std::process::id())
 }
 
 #[test]
-fn a_page_is_seen_with_its_errors_and_answers_to_hands() {
+fn browser_shows_page_errors_and_handles_clicks_and_typing() {
     if !chromium() {
         return;
     }
@@ -113,7 +113,7 @@ fn a_page_is_seen_with_its_errors_and_answers_to_hands() {
             touch(json!({"action": "press", "selector": "#name", "value": "Enter"})),
             touch(json!({"action": "scroll", "value": "500"})),
             touch(json!({"action": "wait", "selector": "h1"})),
-            touch(json!({"action": "click", "selector": "#nobody"})),
+            touch(json!({"action": "click", "selector": "#missing"})),
             touch(json!({"action": "click", "selector": "#none"})),
             touch(json!({"action": "click", "selector": "!!"})),
             touch(json!({"action": "click"})),
@@ -128,7 +128,7 @@ fn a_page_is_seen_with_its_errors_and_answers_to_hands() {
             ("screenshot", json!({"selector": "#box"})),
             ("screenshot", json!({"fullPage": true})),
             ("screenshot", json!({})),
-            ("screenshot", json!({"selector": "#nobody"})),
+            ("screenshot", json!({"selector": "#missing"})),
             touch(json!({"action": "click", "selector": "#away"})),
         ]),
         calls(&[("closeBrowser", json!({})), ("closeBrowser", json!({})), ("screenshot", json!({}))]),
@@ -155,7 +155,7 @@ fn a_page_is_seen_with_its_errors_and_answers_to_hands() {
     assert!(fine(&touched[3]).contains("“Entered”"), "{}", touched[3].text);
     assert!(fine(&touched[4]).contains("“at 500”"), "{}", touched[4].text);
     fine(&touched[5]);
-    assert!(refused(&touched[6]).starts_with("no element matches `#nobody`"), "{}", touched[6].text);
+    assert!(refused(&touched[6]).starts_with("no element matches `#missing`"), "{}", touched[6].text);
     assert!(refused(&touched[7]).contains("has no size"), "{}", touched[7].text);
     assert!(refused(&touched[8]).contains("not a valid selector"), "{}", touched[8].text);
     assert!(refused(&touched[9]).contains("needs a `selector`"), "{}", touched[9].text);
@@ -197,7 +197,7 @@ fn a_page_is_seen_with_its_errors_and_answers_to_hands() {
 }
 
 #[test]
-fn addresses_that_lead_nowhere_are_words_and_browsers_go_with_the_iteration() {
+fn bad_urls_are_errors_and_browsers_end_with_the_iteration() {
     if !chromium() {
         return;
     }

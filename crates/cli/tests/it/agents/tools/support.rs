@@ -70,7 +70,7 @@ impl Stage {
         std::fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
         std::fs::write(self.path(name), content).unwrap();
     }
-    /// The process whose id stands in a file.
+    /// The process with the id in a file.
     pub fn pid(&self, name: &str) -> i32 {
         self.read(name).trim().parse().unwrap()
     }
@@ -140,7 +140,7 @@ pub struct Played {
 }
 
 impl Played {
-    /// What the model was told after its `turn`th reply (from 1) about its call `at` (from 0).
+    /// The tool result that the model got after reply `turn` (from 1) for call `at` (from 0).
     pub fn result(&self, turn: usize, at: usize) -> ToolResult {
         self.script.results(turn)[at].clone()
     }
@@ -286,14 +286,14 @@ impl SessionSink for RecordingSink {
     }
 }
 
-/// Whether a process lives; one that nobody has waited for does not.
+/// Whether a process runs; a zombie doesn't count.
 pub fn alive(pid: i32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     let state = stat.rsplit(')').next().unwrap().trim_start().chars().next().unwrap();
     !matches!(state, 'Z' | 'X')
 }
 
-/// Children of this process that are guards, or that nobody has waited for.
+/// Children of this process that are guards or zombies.
 pub fn children() -> Vec<String> {
     let me = std::process::id().to_string();
     let mut found = Vec::new();

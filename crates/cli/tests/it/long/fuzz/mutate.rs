@@ -1,4 +1,4 @@
-//! Makes inputs from inputs: bytes are turned, taken out, doubled, and words that readers look for are put in.
+//! Mutates inputs: flips, removes and repeats bytes, and inserts words that readers look for.
 
 /// Words and numbers at which readers decide something.
 const WORDS: &[&str] = &[

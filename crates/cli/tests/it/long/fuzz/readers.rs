@@ -1,4 +1,4 @@
-//! The readers. Each returns a number for what it has seen, so that inputs which lead somewhere new are gone on from.
+//! The readers. Each returns a number for what it has seen, so that inputs with a new number are mutated further.
 
 use ralph_loop_agents::actions::{Action, intake, patch};
 use ralph_loop_agents::cli::replay;
@@ -390,7 +390,7 @@ pub fn secrets(input: &[u8]) -> u64 {
     hash(redactor.text(&text(input)).len() == input.len())
 }
 
-/// Paths, queries and bodies that somebody sends to a server.
+/// Paths, queries and bodies of server requests.
 pub fn server_requests(input: &[u8]) -> u64 {
     let (understood, stays) = ralph_loop_server::routes::read_anything(input);
     assert!(stays, "a path leads out of the workspace");

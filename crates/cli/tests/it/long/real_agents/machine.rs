@@ -1,4 +1,4 @@
-//! A machine on which a real agent CLI talks to the scripted model server and to nobody else.
+//! A machine on which a real agent CLI talks only to the scripted model server.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
@@ -128,7 +128,7 @@ impl Machine {
         self.probe_at(&server.base_url(scenario, "probe"), scenario)
     }
 
-    /// How a session ends where nobody is logged in.
+    /// How a session ends without a login.
     pub fn probe_without_key(&self, server: &ModelServer) -> Value {
         let repo = self.repo("nokey");
         let mut command =

@@ -1,4 +1,4 @@
-//! The plugin and the hooks, inside the real CLIs: what is refused does not run, what is asked for reaches the model.
+//! The plugin and the hooks in the real CLIs: refused commands don't run, and requested data reaches the model.
 
 use super::machine::{Machine, programs};
 use crate::surface::serve::machine::Served;
@@ -120,7 +120,7 @@ fn gemini_does_not_run_what_the_guard_refuses() {
 }
 
 /// A guard that hangs, and then one that is gone: what it would have refused does not run.
-fn nothing_runs_without_an_answer_of_the_guard(cli: &'static str) {
+fn runs_nothing_if_the_guard_does_not_answer(cli: &'static str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let turns = [Action::shell("touch mark-slow"), Action::shell("touch mark-missing"), Action::text(DONE)];
@@ -167,32 +167,32 @@ fn nothing_runs_without_an_answer_of_the_guard(cli: &'static str) {
 }
 
 #[test]
-fn claude_runs_nothing_without_an_answer_of_the_guard() {
-    nothing_runs_without_an_answer_of_the_guard("claude");
+fn claude_runs_nothing_if_the_guard_does_not_answer() {
+    runs_nothing_if_the_guard_does_not_answer("claude");
 }
 
 #[test]
-fn codex_runs_nothing_without_an_answer_of_the_guard() {
-    nothing_runs_without_an_answer_of_the_guard("codex");
+fn codex_runs_nothing_if_the_guard_does_not_answer() {
+    runs_nothing_if_the_guard_does_not_answer("codex");
 }
 
 #[test]
-fn gemini_runs_nothing_without_an_answer_of_the_guard() {
-    nothing_runs_without_an_answer_of_the_guard("gemini");
+fn gemini_runs_nothing_if_the_guard_does_not_answer() {
+    runs_nothing_if_the_guard_does_not_answer("gemini");
 }
 
 #[test]
-fn qwen_runs_nothing_without_an_answer_of_the_guard() {
-    nothing_runs_without_an_answer_of_the_guard("qwen");
+fn qwen_runs_nothing_if_the_guard_does_not_answer() {
+    runs_nothing_if_the_guard_does_not_answer("qwen");
 }
 
 #[test]
-fn opencode_runs_nothing_without_an_answer_of_the_guard() {
-    nothing_runs_without_an_answer_of_the_guard("opencode");
+fn opencode_runs_nothing_if_the_guard_does_not_answer() {
+    runs_nothing_if_the_guard_does_not_answer("opencode");
 }
 
 #[test]
-fn hooks_of_a_repo_stay_silent_in_codex() {
+fn codex_ignores_repo_hooks() {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let machine = Machine::new("codex", &programs);
@@ -216,7 +216,7 @@ fn opencode_does_not_run_what_the_guard_refuses() {
     refused_commands_do_not_run("opencode");
 }
 
-/// A session that does one story, stops without a commit, is told so, commits and stops.
+/// A session that does one story, stops without a commit, gets the reminder, commits and stops.
 fn story(number: usize, name: &str, last: bool) -> Vec<Turn> {
     let file = ["one", "two", "three"][number - 1];
     let edit = format!(
@@ -247,7 +247,7 @@ fn plan_repo<'a>(machine: &'a Machine) -> TestRepo<'a> {
 }
 
 /// The whole way: stories one by one, each kept from ending uncommitted, to a proven end; then the plan is put away.
-fn a_plan_is_worked_through(isolation: &[&str]) {
+fn works_through_a_plan(isolation: &[&str]) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let sessions = [
@@ -274,7 +274,7 @@ fn a_plan_is_worked_through(isolation: &[&str]) {
         );
     }
     let blocked = sent.matches("There are uncommitted changes").count();
-    assert!(blocked >= 3, "each session is told once: {blocked}");
+    assert!(blocked >= 3, "each session gets one reminder: {blocked}");
     let messages = repo.events_named("iteration_started").len();
     assert_eq!(messages, 3, "a session is held once, and then it passes");
     repo.git(&["status", "--short"]);
@@ -283,13 +283,13 @@ fn a_plan_is_worked_through(isolation: &[&str]) {
 }
 
 #[test]
-fn a_plan_is_worked_through_with_the_hooks_of_the_run() {
-    a_plan_is_worked_through(&["--isolation", "none"]);
+fn claude_works_through_a_plan_with_the_run_hooks() {
+    works_through_a_plan(&["--isolation", "none"]);
 }
 
 #[test]
-fn a_plan_is_worked_through_in_the_sandbox_with_the_plugin() {
-    a_plan_is_worked_through(&[]);
+fn claude_works_through_a_plan_in_the_sandbox_with_the_plugin() {
+    works_through_a_plan(&[]);
 }
 
 /// How a CLI reaches the server of runs.
@@ -300,7 +300,7 @@ enum Reach {
     Http { url: String, token: String },
 }
 
-/// The variable that the token for codex stands in.
+/// The variable with the token for codex.
 const TOKEN: &str = "RALPH_TEST_MCP_TOKEN";
 
 /// A session of a real CLI that asks for the runs of its folder; `settings` are its arguments and what its configuration gets.
@@ -393,7 +393,7 @@ fn codex_reads_runs_of_a_server_with_a_token() {
 }
 
 #[test]
-fn an_alert_of_the_context_reaches_the_model() {
+fn context_alert_reaches_the_model() {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let machine = Machine::new("claude", &programs);
@@ -406,7 +406,7 @@ fn an_alert_of_the_context_reaches_the_model() {
 }
 
 #[test]
-fn your_own_session_with_the_plugin_is_neither_guarded_nor_held() {
+fn interactive_plugin_session_is_not_guarded() {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let script = [
@@ -417,7 +417,7 @@ fn your_own_session_with_the_plugin_is_neither_guarded_nor_held() {
     server.script("own", Script::turns(script));
     let machine = Machine::new("claude", &programs);
     let repo = machine.repo("repo");
-    // A run is active in this folder; this session isn't one of its own.
+    // A run is active in this folder; this session doesn't belong to it.
     repo.write(
         ".ralph/active.json",
         r#"{"pid": 1, "run_id": "r", "iteration": 1, "attempt": 1, "commits": true}"#,

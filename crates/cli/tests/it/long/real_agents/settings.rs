@@ -1,5 +1,5 @@
-//! Settings that a repo brings along for agent CLIs, at three depths, against the real CLIs: nothing of them runs, and the server that
-//! they name is never called.
+//! Agent settings in a repo, at three depths, with the real CLIs: none of them takes effect, and the server that they name gets
+//! no request.
 
 use super::machine::{Machine, programs};
 use ralph_loop_testkit::model_server::ModelServer;
@@ -100,7 +100,7 @@ fn canaries(cli: &str, folder: &str, repo: &Path, evil: &str) -> Vec<(String, St
             vec![
                 (format!(".{cli}/settings.json"), settings.to_string()),
                 (format!(".{cli}/.env"), variables.clone()),
-                // The one at the top is asked about: `ralph` reads that itself.
+                // `ralph` asks about the one at the top, because it reads that file itself.
                 (if folder.is_empty() { "unread" } else { ".env" }.into(), variables),
             ]
         }

@@ -1,4 +1,4 @@
-//! Who gets the messages in these tests: a web server and a mail server, each on a thread of the test.
+//! Receivers for these tests: a web server and a mail server, each on its own thread.
 
 use base64_lite::decode;
 use rustls::pki_types::pem::PemObject as _;
@@ -52,7 +52,7 @@ impl Web {
         self.received.lock().unwrap().clone()
     }
 
-    /// The occasions that a signed webhook was told of.
+    /// The occasions that a signed webhook received.
     pub fn occasions(&self) -> Vec<String> {
         self.received().iter().map(|r| r.headers["x-ralph-event"].clone()).collect()
     }
@@ -166,7 +166,7 @@ fn serve(stream: TcpStream, settings: &SmtpSettings) -> Option<Mail> {
             "EHLO" if safe => &format!("250-mail.test\r\n250-AUTH {}\r\n250 8BITMIME", settings.method),
             "EHLO" => "250-mail.test\r\n250 STARTTLS",
             "STARTTLS" => {
-                answer(&mut wire, "220 go on")?;
+                answer(&mut wire, "220 ready")?;
                 wire = protected(stream.try_clone().unwrap(), settings.tls.as_ref()?);
                 safe = true;
                 continue;
@@ -187,7 +187,7 @@ fn serve(stream: TcpStream, settings: &SmtpSettings) -> Option<Mail> {
             "MAIL" if !logged_in => "530 log in first",
             "MAIL" | "RCPT" => "250 fine",
             "DATA" => {
-                answer(&mut wire, "354 go on")?;
+                answer(&mut wire, "354 send the message")?;
                 loop {
                     match hear(&mut wire)?.as_str() {
                         "." => break,

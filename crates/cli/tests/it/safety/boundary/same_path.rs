@@ -1,5 +1,5 @@
-//! The agent's tree, and the clean checkout of the final check, stand at the path of the user's own repo: what names it in
-//! full works there, and never reaches the repo itself.
+//! The agent's tree and the clean checkout of the final check are mounted at the path of the user's repo: absolute paths work
+//! there and never reach the repo itself.
 
 use super::RALPH;
 use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
@@ -67,7 +67,7 @@ fn made(env: &TestEnv, done: &Finished, name: &str) -> String {
     text
 }
 
-fn a_venv_works(place: &str, args: &[&str]) {
+fn assert_venv_works(place: &str, args: &[&str]) {
     let env = TestEnv::new(RALPH);
     let repo = venv_repo(&env, place);
     configure(&repo, USES_VENV);
@@ -86,22 +86,22 @@ fn a_venv_works(place: &str, args: &[&str]) {
 
 #[test]
 fn a_virtual_environment_works_in_place() {
-    a_venv_works("home/code/repo", &[]);
+    assert_venv_works("home/code/repo", &[]);
 }
 
 #[test]
 fn a_virtual_environment_works_in_a_worktree() {
-    a_venv_works("code/größe", &["--worktree"]);
+    assert_venv_works("code/größe", &["--worktree"]);
 }
 
 #[test]
 fn a_virtual_environment_works_in_a_clone() {
-    a_venv_works("home/repo", &["--clone", "."]);
+    assert_venv_works("home/repo", &["--clone", "."]);
 }
 
-/// A virtual environment and a Go of the user's, outside of the repo, on the PATH; what lies beside them stays hidden.
+/// A virtual environment and a Go of the user's, outside of the repo, on the PATH; their neighbors stay hidden.
 #[test]
-fn tools_of_the_home_that_are_on_the_path_work_and_their_neighbours_stay_hidden() {
+fn home_tools_on_the_path_work_and_their_neighbors_stay_hidden() {
     let env = TestEnv::new(RALPH);
     let repo =
         TestRepo::new(&env, "home/code/repo", &[("part.txt", "start\n"), ("PROMPT.md", "# Do the work\n")]);
@@ -160,7 +160,7 @@ ls "$AT" | grep -c user-only >> part.txt
 echo part >> part.txt; rm -f borrowed.txt
 exec 2>/dev/null; echo '<promise>COMPLETE</promise>'"#;
 
-fn full_paths_lead_to_the_copy(args: &[&str]) {
+fn absolute_paths_lead_to_the_copy(args: &[&str]) {
     let env = TestEnv::new(RALPH);
     let repo = venv_repo(&env, "home/repo");
     repo.write("ignored.txt", "mine\n");
@@ -198,17 +198,17 @@ fn full_paths_lead_to_the_copy(args: &[&str]) {
 }
 
 #[test]
-fn full_paths_lead_to_the_copy_in_place() {
-    full_paths_lead_to_the_copy(&[]);
+fn absolute_paths_lead_to_the_copy_in_place() {
+    absolute_paths_lead_to_the_copy(&[]);
 }
 
 #[test]
-fn full_paths_lead_to_the_copy_in_a_worktree() {
-    full_paths_lead_to_the_copy(&["--worktree"]);
+fn absolute_paths_lead_to_the_copy_in_a_worktree() {
+    absolute_paths_lead_to_the_copy(&["--worktree"]);
 }
 
-/// The agent commits as the user, wherever their git has that from; what is said inside stands above it.
-fn commits_are_the_users(args: &[&str]) {
+/// The agent commits as the user, wherever git gets that identity; settings inside the sandbox take precedence.
+fn commits_have_the_user_as_author(args: &[&str]) {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.git(&["config", "--unset", "user.name"]);
@@ -231,7 +231,7 @@ fn commits_are_the_users(args: &[&str]) {
 }
 
 #[test]
-fn commits_are_the_users_in_every_sandbox_of_this_machine() {
+fn commits_have_the_user_as_author_in_every_local_sandbox() {
     for args in [
         &["--isolation", "bwrap"][..],
         &["--isolation", "bwrap", "--worktree"],
@@ -239,12 +239,12 @@ fn commits_are_the_users_in_every_sandbox_of_this_machine() {
         &["--isolation", "landlock", "--worktree"],
         &["--isolation", "bwrap", "--clone", "."],
     ] {
-        commits_are_the_users(args);
+        commits_have_the_user_as_author(args);
     }
 }
 
 #[test]
-fn a_repo_that_is_reached_by_a_link_or_is_a_worktree_itself_stands_at_its_path_too() {
+fn symlinked_repo_and_worktree_keep_their_path() {
     let env = TestEnv::new(RALPH);
     let main = TestRepo::with_task(&env);
     main.git(&["worktree", "add", "-q", "-b", "side", env.path("data/side").to_str().unwrap()]);
@@ -269,7 +269,7 @@ fn a_repo_that_is_reached_by_a_link_or_is_a_worktree_itself_stands_at_its_path_t
 }
 
 #[test]
-fn two_runs_of_one_repo_each_have_its_path_for_themselves() {
+fn parallel_runs_each_see_the_repo_path() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let config = json!({ "agents": [repo.agent("stub", &format!(

@@ -16,7 +16,7 @@ const EVIL: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn settings_of_a_repo_are_not_asked_about_and_no_session_is_started_with_them() {
+fn repo_agent_settings_are_ignored_without_asking() {
     let mut place = Place::new();
     let repo = place.env.path("repo");
     let claude = |place: &Place| {
@@ -61,7 +61,7 @@ const LOOK: &str = "cat > /dev/null\n\
     echo x > part.txt; echo '<promise>COMPLETE</promise>'";
 
 #[test]
-fn a_sandboxed_session_finds_settings_of_its_program_empty_at_every_depth() {
+fn sandboxed_session_sees_empty_agent_settings() {
     let place = Place::new();
     program(&place.env.path("bin/claude"), LOOK);
     let task = json!({"task": "Make part.txt", "repository": {"working_dir": "a/b"},
@@ -103,7 +103,7 @@ fn a_sandboxed_session_finds_settings_of_its_program_empty_at_every_depth() {
 }
 
 #[test]
-fn a_commit_of_the_agents_does_not_delete_what_it_does_not_see() {
+fn agent_commit_keeps_hidden_settings() {
     let place = Place::new();
     let script =
         "cat > /dev/null; git status --short > seen.txt; echo x > part.txt; git add -A; git commit -qm work";
@@ -125,7 +125,7 @@ fn a_commit_of_the_agents_does_not_delete_what_it_does_not_see() {
 }
 
 #[test]
-fn a_link_that_cannot_be_covered_needs_the_users_word() {
+fn uncoverable_settings_link_needs_permission() {
     let place = Place::new();
     let repo = place.env.path("repo");
     place.write("evil.json", EVIL[5].1);

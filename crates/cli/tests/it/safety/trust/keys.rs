@@ -1,4 +1,4 @@
-//! Keys and logins go to programs by their place.
+//! Keys and logins go to programs by their path.
 
 use super::{Place, WORK, program};
 use serde_json::json;
@@ -21,7 +21,7 @@ fn handed_back() -> String {
 }
 
 #[test]
-fn a_check_of_an_agents_name_gets_no_key_and_the_agent_gets_its_own() {
+fn check_named_like_an_agent_gets_no_key() {
     let place = Place::new();
     program(&place.env.path("bin/claude"), &handed_back());
     program(&place.env.path("repo/claude"), "test -z \"$ANTHROPIC_API_KEY\" && test -f part.txt");
@@ -40,7 +40,7 @@ fn a_check_of_an_agents_name_gets_no_key_and_the_agent_gets_its_own() {
 }
 
 #[test]
-fn any_other_command_gets_no_key() {
+fn other_commands_get_no_key() {
     let place = Place::new();
     place.agent("claude", &["sh", "-c", &handed_back()], &json!({}));
     let Some(done) = sandboxed(&place, &[]) else { return };
@@ -49,14 +49,14 @@ fn any_other_command_gets_no_key() {
 }
 
 #[test]
-fn an_allowed_address_of_a_dotenv_reaches_its_agent_and_is_remembered_for_the_run() {
+fn allowed_dotenv_url_reaches_its_agent_for_the_whole_run() {
     let place = Place::new();
     place.write(".env", "ANTHROPIC_BASE_URL=https://gateway.example\n");
     place.ralph(&["trust", "--yes"]).exits(0);
     place.run(&[]).exits(0);
     assert!(place.read(".ralph/seen.txt").contains("ANTHROPIC_BASE_URL=https://gateway.example"));
     place.ralph(&["trust", "--revoke"]).exits(0);
-    // Allowed to one run, which is killed and goes on: it is still allowed to that run, and to no other.
+    // Allowed for one run: after a kill and a resume it is still allowed for that run, and for no other.
     let args = ["run", "--new", "--isolation", "none", "--yes"];
     let mut command = place.command(&place.env.path("repo"), &args);
     let killed = ralph_loop_testkit::TestEnv::finish(command.env("RALPH_FAULT", "place.after"));
@@ -70,7 +70,7 @@ fn an_allowed_address_of_a_dotenv_reaches_its_agent_and_is_remembered_for_the_ru
 }
 
 #[test]
-fn a_program_of_the_repo_is_looked_at_again_at_each_start() {
+fn repo_program_is_checked_again_at_each_start() {
     let place = Place::new();
     let evil = format!("touch {}", place.env.path("evil.txt").display());
     let script = format!(
@@ -92,7 +92,7 @@ fn a_program_of_the_repo_is_looked_at_again_at_each_start() {
 }
 
 #[test]
-fn what_an_agent_starts_itself_is_not_found_in_the_repo_first() {
+fn agent_child_programs_are_not_resolved_in_the_repo() {
     let mut place = Place::new();
     program(&place.env.path("repo/bin/helper"), "echo evil");
     program(&place.env.path("bin/helper"), "echo own");
@@ -104,7 +104,7 @@ fn what_an_agent_starts_itself_is_not_found_in_the_repo_first() {
 
 /// What a repo names to be tried is sandboxed there, too.
 #[test]
-fn commands_that_are_only_tried_are_sandboxed_and_get_no_key() {
+fn probed_commands_are_sandboxed_and_get_no_key() {
     let place = Place::new();
     let mark = place.env.path("evil.txt");
     let script =
@@ -133,7 +133,7 @@ fn commands_that_are_only_tried_are_sandboxed_and_get_no_key() {
 }
 
 #[test]
-fn the_tools_that_try_agents_start_nothing_of_the_repo() {
+fn agent_probes_start_no_repo_program() {
     let mut place = Place::new();
     let marks = format!("touch {}", place.env.path("evil.txt").display());
     for name in ["claude", "codex", "gemini", "opencode"] {

@@ -1,4 +1,4 @@
-//! Logins of agents are there for their own sessions alone, and secrets of a repo's owner reach no agent.
+//! Agent logins are visible only in their own sessions, and no agent sees the repo owner's secrets.
 
 use super::{Place, program};
 use serde_json::json;
@@ -68,13 +68,13 @@ fn nothing_is_told(place: &Place, what: &str) {
     }
 }
 
-/// The session sees its login, and no settings of somebody else's making.
+/// The session sees its login, and no settings from the repo.
 const SEES: &str = "grep -q ACCESS-canary ~/.claude/.credentials.json || exit 7\n\
     ! grep -rq evil.example ~/.claude || exit 8\n\
     cat ~/.claude/.credentials.json; echo";
 
 #[test]
-fn checks_and_setup_see_no_login_and_replace_none() {
+fn checks_and_setup_neither_see_nor_replace_logins() {
     for isolation in ["bwrap", "landlock"] {
         let place = logged_in(SEES);
         place.config(&json!({
@@ -91,9 +91,9 @@ fn checks_and_setup_see_no_login_and_replace_none() {
     }
 }
 
-/// The honest twin: a session that renews its token hands it to the user, and what is no renewal stays inside.
+/// The honest twin: a renewed token goes back to the user, and everything else stays inside.
 #[test]
-fn a_renewed_token_is_the_users_and_nothing_else_is() {
+fn only_a_renewed_token_leaves_the_sandbox() {
     for isolation in ["bwrap", "landlock"] {
         for (said, kept) in [
             (RENEWED, RENEWED),
@@ -112,7 +112,7 @@ fn a_renewed_token_is_the_users_and_nothing_else_is() {
 }
 
 #[test]
-fn a_check_that_is_the_agents_own_program_gets_neither_key_nor_login() {
+fn agent_program_as_check_gets_neither_key_nor_login() {
     let mut place = logged_in(SEES);
     let own = place.env.path("bin/claude").display().to_string();
     let script = format!(
@@ -127,7 +127,7 @@ fn a_check_that_is_the_agents_own_program_gets_neither_key_nor_login() {
 }
 
 #[test]
-fn a_run_that_was_killed_and_goes_on_shows_its_checks_no_login() {
+fn resumed_run_hides_logins_from_checks() {
     let place = logged_in(SEES);
     let check = format!("{STEAL}; test -f part.txt");
     place.config(&json!({"verifiers": [{"name": "tests", "command_argv": ["sh", "-c", check]}]}));
@@ -156,7 +156,7 @@ fn quoted(text: &str) -> String {
 }
 
 #[test]
-fn ignored_files_with_secrets_reach_no_agent_and_samples_do() {
+fn ignored_secret_files_are_hidden_but_samples_are_copied() {
     let secret = [
         ".env",
         ".dev.vars",

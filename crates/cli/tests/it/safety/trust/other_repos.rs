@@ -25,7 +25,7 @@ fn naming<'a>(place: &'a Place, name: &str, url: &str) -> TestRepo<'a> {
 const RUN: [&str; 5] = ["run", "--new", "--isolation", "none", "--json"];
 
 #[test]
-fn a_repos_task_brings_no_other_repo_of_the_users_unasked() {
+fn task_cannot_use_another_user_repo_without_permission() {
     let (place, private) = with_private();
     for (number, url) in
         [private.clone(), format!("file://{private}"), "../private".to_owned()].iter().enumerate()
@@ -50,7 +50,7 @@ fn a_repos_task_brings_no_other_repo_of_the_users_unasked() {
 
 /// The honest twins: what the user says, and what the user writes.
 #[test]
-fn another_repo_is_worked_on_once_the_user_says_so_for_that_task_and_no_other() {
+fn permission_for_another_repo_is_per_task() {
     let (place, private) = with_private();
     let (good, evil) = (naming(&place, "good", &private), naming(&place, "evil", &private));
     let run = [&RUN[..], &["--publish", "none"]].concat();
@@ -69,7 +69,7 @@ fn another_repo_is_worked_on_once_the_user_says_so_for_that_task_and_no_other() 
     TestEnv::finish(place.command(&good.dir, &run).env("RALPH_TRUST", hash)).exits(0);
     TestEnv::finish(place.command(&good.dir, &run).env("RALPH_TRUST", format!("{},{hash}", "0".repeat(64))))
         .exits(0);
-    // A task in a folder that is no repo is the user's own.
+    // A task in a folder outside a repo is the user's own.
     let plain = place.env.path("mine");
     std::fs::create_dir(&plain).unwrap();
     std::fs::copy(good.dir.join("ralph.json"), plain.join("ralph.json")).unwrap();
@@ -107,7 +107,7 @@ fn wants_login(_: &str) -> String {
 }
 
 #[test]
-fn nothing_connects_to_what_a_repos_task_names_before_the_user_says_so() {
+fn task_urls_are_not_contacted_without_permission() {
     let place = Place::new();
     let (port, heard) = server(wants_login);
     let repo = naming(&place, "evil", &format!("http://127.0.0.1:{port}/latest/meta-data.git"));
@@ -122,7 +122,7 @@ fn nothing_connects_to_what_a_repos_task_names_before_the_user_says_so() {
 }
 
 #[test]
-fn the_login_of_an_address_goes_to_its_host_alone() {
+fn url_login_goes_only_to_its_host() {
     let place = Place::new();
     let (other, heard_there) = server(wants_login);
     let (port, _heard) = server(move |_| {
@@ -146,7 +146,7 @@ fn the_login_of_an_address_goes_to_its_host_alone() {
 }
 
 #[test]
-fn no_way_to_write_a_password_into_an_address_is_shown() {
+fn url_passwords_are_never_shown() {
     let place = Place::new();
     let canary = "Hunter2Canary7719xQ";
     for url in [
@@ -177,7 +177,7 @@ fn no_way_to_write_a_password_into_an_address_is_shown() {
 }
 
 #[test]
-fn authors_and_branches_of_a_task_steer_nothing() {
+fn task_authors_and_branches_are_not_options() {
     let place = Place::new();
     let work = "cat > /dev/null\necho x > part.txt; echo '<promise>COMPLETE</promise>'";
     program(&place.env.path("bin/claude"), work);
@@ -203,7 +203,7 @@ fn authors_and_branches_of_a_task_steer_nothing() {
 }
 
 #[test]
-fn a_key_that_an_agent_writes_is_not_used_by_the_next_run_unasked() {
+fn key_written_by_an_agent_needs_permission() {
     let place = Place::new();
     let evil = "cat > /dev/null\necho ANTHROPIC_API_KEY=sk-ant-evil-account >> .env\n\
         echo x > part.txt; echo '<promise>COMPLETE</promise>'";
@@ -211,12 +211,12 @@ fn a_key_that_an_agent_writes_is_not_used_by_the_next_run_unasked() {
     place.agent("mine", &["mine"], &json!({}));
     place.run(&[]).exits(0);
     assert!(place.read(".env").contains("evil-account"));
-    // The user has no key of their own in the environment, so that of the `.env` would count.
+    // The user has no key in the environment, so the one in `.env` would count.
     let mut next = Place { vars: Vec::new(), ..place };
     next.agent("claude", &["claude", "-p"], &json!({}));
     let refused = next.run(&[]).exits(3);
     assert!(refused.stderr.contains("that came into `.env` during a run"), "{}", refused.stderr);
-    // An edit beside it does not make it the user's, and neither does a run that was killed.
+    // Neither an unrelated edit nor a killed run makes it the user's.
     next.write(".env", &format!("OTHER=1\n{}", next.read(".env")));
     next.run(&[]).exits(3);
     next.ralph(&["trust", "--yes"]).exits(0);

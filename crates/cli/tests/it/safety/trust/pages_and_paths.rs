@@ -1,4 +1,4 @@
-//! What a repo or a fetched state calls a page, a script or a name: opened, read or shown only where it is one.
+//! Pages, scripts and names from a repo or a fetched state: opened, read or shown only if they are valid.
 
 use super::fetched::{Pushed, pushed, tamper};
 use super::{Place, program};
@@ -29,7 +29,7 @@ fn opened(pushed: &Pushed) -> (String, String) {
 }
 
 #[test]
-fn a_page_that_a_fetched_state_names_is_opened_only_where_it_is_on_the_web() {
+fn fetched_page_opens_only_if_it_is_a_web_url() {
     for (url, opens) in [
         ("https://code.example/octo/app/pull/7", true),
         ("http://code.example:8080/pull/7", true),
@@ -43,7 +43,7 @@ fn a_page_that_a_fetched_state_names_is_opened_only_where_it_is_on_the_web() {
     ] {
         let pushed = pushed(&json!({}));
         says_of_its_page(&pushed, url);
-        // That somebody has written to the state is noticed when it is to be pushed again.
+        // The next push detects the changed state.
         pushed.resume(&["--isolation", "none"]);
         let (given, printed) = opened(&pushed);
         match opens {
@@ -56,7 +56,7 @@ fn a_page_that_a_fetched_state_names_is_opened_only_where_it_is_on_the_web() {
 
 /// The script of a scripted agent is a plain file of the repo: another one of this machine is neither run nor shown.
 #[test]
-fn the_script_of_a_scripted_agent_leads_nowhere() {
+fn agent_script_path_stays_in_the_repo() {
     let place = Place::new();
     let made = place.env.path("made");
     let run = format!("touch {}", made.display());
@@ -98,7 +98,7 @@ fn the_script_of_a_scripted_agent_leads_nowhere() {
 
 /// Names become names of files: one that is too long for that is refused with a short word, wherever it stands.
 #[test]
-fn names_without_end_are_refused_in_short_words() {
+fn overlong_names_are_refused_with_a_short_error() {
     let place = Place::new();
     let check =
         |name: &str| json!({"verifiers": [{"name": name, "command_argv": ["sh", "-c", "test -f part.txt"]}]});

@@ -1,5 +1,5 @@
-//! Variables that a repo or a fetched state gives to a command are the command's alone: no program of the engine, which runs
-//! before there is a sandbox, is started with them.
+//! Variables that a repo or a fetched state sets for a command reach only that command: the engine's helper
+//! programs, which run before the sandbox, start without them.
 
 use super::{Place, WORK};
 use crate::safety::trust::fetched::pushed;
@@ -41,7 +41,7 @@ fn left_in(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn variables_of_an_agent_reach_no_program_outside_the_sandbox() {
+fn agent_variables_reach_no_program_outside_the_sandbox() {
     for isolation in ["bwrap", "landlock"] {
         let place = Place::new();
         let out = place.env.path("out");
@@ -68,9 +68,9 @@ fn variables_of_an_agent_reach_no_program_outside_the_sandbox() {
     }
 }
 
-/// Without a sandbox nothing keeps them in, so the user is asked.
+/// Without a sandbox nothing contains them, so `ralph` asks the user.
 #[test]
-fn without_a_sandbox_variables_that_load_code_are_asked_about() {
+fn unsandboxed_code_loading_variables_need_permission() {
     let place = Place::new();
     place.agent("any", &["sh", "-c", WORK], &json!({"LD_PRELOAD": "./evil.so"}));
     let refused = place.run(&[]).exits(3);
@@ -80,9 +80,9 @@ fn without_a_sandbox_variables_that_load_code_are_asked_about() {
     place.run(&["--yes"]).exits(0);
 }
 
-/// Whether there will be a sandbox is said by a flag of the run: the list has what is asked for without one, too.
+/// A run flag decides about the sandbox, so the list also has the requests without one.
 #[test]
-fn what_is_asked_for_without_a_sandbox_is_listed_and_allowed_once() {
+fn unsandboxed_requests_are_listed_and_allowed_once() {
     let mut place = Place::new();
     let all =
         json!({"LD_PRELOAD": "./evil.so", "NODE_OPTIONS": "--require ./evil.js", "WORDS": "do no harm"});
@@ -107,7 +107,7 @@ fn what_is_asked_for_without_a_sandbox_is_listed_and_allowed_once() {
     place.run(&[]).exits(3);
     let listed = place.ralph(&["trust", "--show"]).exits(3);
     assert!(listed.stdout.contains("`LD_PRELOAD=./other.so`"), "{}", listed.stdout);
-    // The honest twin: variables that load nothing need nobody's word.
+    // The honest twin: variables that load no code need no permission.
     place.agent("any", &["sh", "-c", WORK], &json!({"WORDS": "do no harm"}));
     let listed = place.ralph(&["trust", "--show"]).exits(0);
     assert!(listed.stdout.contains("asks for nothing"), "{}", listed.stdout);
@@ -135,7 +135,7 @@ fn one_variable_allows_a_repo_with_a_sandbox_and_without_one() {
 }
 
 #[test]
-fn a_fetched_run_brings_no_variable_that_loads_code_and_no_arguments_beside_a_model() {
+fn fetched_run_keeps_only_the_model_argument() {
     let pushed = pushed(&json!({"agents": [{
         "name": "claude", "command_argv": ["claude", "-p"], "model": "m", "model_argv": ["--settings", "evil.json"],
         "env": {"LD_PRELOAD": "./evil.so"},
@@ -147,9 +147,9 @@ fn a_fetched_run_brings_no_variable_that_loads_code_and_no_arguments_beside_a_mo
     assert!(args.ends_with("-p"), "{seen}");
 }
 
-/// A run that was started in place in a repo which brings its configuration along goes on elsewhere: nobody wrote that.
+/// A run started in place in a repo with a tracked configuration resumes elsewhere: the configuration isn't agent work.
 #[test]
-fn a_committed_configuration_goes_along_with_a_fetched_run() {
+fn fetched_run_uses_the_committed_configuration() {
     let place = Place::new();
     let work = "cat > /dev/null; [ $RALPH_ITERATION = 1 ] && echo 1 > one.txt || echo x > part.txt; echo '<promise>COMPLETE</promise>'";
     place.agent("any", &["sh", "-c", work], &json!({}));

@@ -1,4 +1,4 @@
-//! A network of machine 0's own, with one way out of it that can be cut: packets are lost, and nobody is told.
+//! A separate network for machine 0 whose only way out can be cut: packets are lost silently.
 
 use ralph_loop_testkit::env::until;
 use std::process::Command;

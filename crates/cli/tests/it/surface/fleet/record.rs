@@ -1,7 +1,7 @@
-//! What outlives a machine: artifacts in a bucket, the sealed journals beside an index that is thrown away, and the one message
-//! that may come twice.
+//! Data that outlives a machine: artifacts in a bucket, sealed journals after the index is deleted, and the one notification that
+//! may arrive twice.
 
-use crate::surface::fleet::world::{PARTS, World};
+use crate::surface::fleet::cluster::{PARTS, World};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ralph_loop_testkit::TestEnv;
@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-const SECRET: &str = "of-the-bucket-and-nobody-else";
+const SECRET: &str = "secret-of-the-bucket-alone";
 
 /// A bucket as Moto makes it.
 struct Bucket {
@@ -41,7 +41,7 @@ impl Bucket {
         let mut said = BufReader::new(server.stderr.take().unwrap()).lines();
         let address =
             said.by_ref().flatten().find_map(|line| Some(line.split_once("http://")?.1.trim().to_owned()));
-        // Whoever stops reading lets it wait for ever.
+        // It blocks forever if its output isn't read.
         std::thread::spawn(move || said.count());
         let bucket = Self { server, address: address.unwrap() };
         bucket.ask("PUT", "/fleet");
@@ -70,7 +70,7 @@ impl Drop for Bucket {
 }
 
 #[test]
-fn a_machine_that_is_lost_loses_nothing_where_artifacts_are_in_a_bucket() {
+fn bucket_keeps_artifacts_of_a_lost_machine() {
     let Some(mut world) = World::new(&format!("env > \"$HOME/env\"\n{PARTS}")) else { return };
     let Some(bucket) = Bucket::start() else { return };
     for vars in &mut world.vars {
@@ -97,7 +97,7 @@ fn a_machine_that_is_lost_loses_nothing_where_artifacts_are_in_a_bucket() {
 }
 
 #[test]
-fn an_index_that_is_made_anew_leaves_every_sealed_journal_as_it_was() {
+fn rebuilt_index_leaves_sealed_journals_unchanged() {
     let Some(world) = World::new(PARTS) else { return };
     let (run, issue) = world.add_of_issue("rebd");
     // Sealed, and not at its end.
@@ -123,7 +123,7 @@ fn an_index_that_is_made_anew_leaves_every_sealed_journal_as_it_was() {
 
 /// Sent and not journalled: the next holder sends it once more, under the same key.
 #[test]
-fn a_message_comes_at_most_twice_and_under_one_key() {
+fn notification_is_sent_at_most_twice_with_one_key() {
     for fate in ["notify.sent", "freeze:notify.sent"] {
         let Some(world) = World::new(PARTS) else { return };
         let told = world.home.path("told");
@@ -152,7 +152,7 @@ fn a_message_comes_at_most_twice_and_under_one_key() {
         for id in std::fs::read_to_string(&told).unwrap().lines() {
             *times.entry(id.to_owned()).or_default() += 1;
         }
-        assert_eq!(times.len(), 2, "{fate}: of the start and of the end: {times:?}");
+        assert_eq!(times.len(), 2, "{fate}: one for the start and one for the end: {times:?}");
         assert_eq!(times.values().filter(|count| **count > 1).count(), 1, "{fate}: {times:?}");
         assert!(times.values().all(|count| *count <= 2), "{fate}: {times:?}");
     }

@@ -1,7 +1,6 @@
-//! Runs of a fleet that work in containers and clouds: whoever goes on finds the sandbox again where it can be reached, and makes
-//! a new one where it cannot.
+//! Fleet runs in containers and clouds: the next worker reuses the sandbox if it can reach it, and otherwise creates a new one.
 
-use crate::surface::fleet::world::{PARTS, World};
+use crate::surface::fleet::cluster::{PARTS, World};
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_task::config::ProviderName;
 use ralph_loop_testkit::TestEnv;
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 /// Seconds of a lease: making a sandbox takes its time on a busy machine.
 const LEASE: u32 = 15;
 
-/// The agent of both machines is a script that is there in every sandbox.
+/// The agent of both machines is a script that exists in every sandbox.
 fn configure(world: &World, sandbox: &Value) {
     for machine in &world.machines {
         machine.user_config(&json!({
@@ -40,7 +39,7 @@ fn goes_on(world: &World, provider: ProviderName, name: &str, meanwhile: impl Fn
     let events = world.events(&run);
     assert!(events.iter().any(|event| event["kind"] == "moved"));
     let iterations = events.iter().filter(|event| event["kind"] == "iteration_ended").count();
-    assert_eq!(iterations, 3, "a session that was cut off is no iteration");
+    assert_eq!(iterations, 3, "an interrupted session isn't an iteration");
     let ready = events.iter().filter(|event| event["kind"] == "sandbox_ready");
     ready.map(|event| event["id"].as_str().unwrap().to_owned()).collect()
 }
@@ -58,7 +57,7 @@ fn cloud() -> Option<(FakeDaytona, World)> {
 }
 
 #[test]
-fn a_machine_of_a_cloud_is_found_again_by_whoever_goes_on() {
+fn cloud_machine_is_reused_by_the_next_worker() {
     let Some((cloud, world)) = cloud() else { return };
     let ready = goes_on(&world, ProviderName::Daytona, "dayt", |_| {});
     assert_eq!(ready.len(), 3, "{ready:?}");
@@ -68,7 +67,7 @@ fn a_machine_of_a_cloud_is_found_again_by_whoever_goes_on() {
 }
 
 #[test]
-fn a_machine_of_a_cloud_that_is_gone_too_is_made_anew() {
+fn lost_cloud_machine_is_recreated() {
     let Some((cloud, world)) = cloud() else { return };
     let ready = goes_on(&world, ProviderName::Daytona, "dayg", |_| cloud.lose_all());
     assert_eq!(cloud.made(), 3, "{ready:?}");
@@ -76,7 +75,7 @@ fn a_machine_of_a_cloud_that_is_gone_too_is_made_anew() {
 }
 
 #[test]
-fn a_container_that_works_on_the_folder_of_another_machine_is_made_anew() {
+fn container_of_another_machine_is_recreated() {
     let Some(world) = World::new("true") else { return };
     let mut world = world.with_lease(LEASE);
     let Some(engine) = engine() else { return };

@@ -1,6 +1,6 @@
-//! A server of a fleet: it gives out runs, lets workers in and out, brings runs their secrets, and shows what others drive.
+//! A fleet server: assigns runs, admits and revokes workers, hands secrets to runs, and shows remote runs.
 
-use crate::surface::fleet::world::{PARTS, World};
+use crate::surface::fleet::cluster::{PARTS, World};
 use crate::surface::serve::machine::Served;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -17,7 +17,7 @@ impl World {
         let own = [
             ("RALPH_DB_URL", self.postgres.url.as_str()),
             ("RALPH_ARTIFACTS", &store),
-            ("RALPH_LEASE_SECONDS", crate::surface::fleet::world::LEASE),
+            ("RALPH_LEASE_SECONDS", crate::surface::fleet::cluster::LEASE),
         ];
         let vars: Vec<(&str, &str)> = own.into_iter().chain(vars.iter().copied()).collect();
         Served::start_with(&self.home, &self.home.path("home"), &[], &vars)
@@ -38,12 +38,11 @@ fn end(mut child: Child) {
 }
 
 #[test]
-fn a_worker_is_let_in_sees_its_own_runs_alone_and_what_they_need() {
+fn worker_sees_only_its_runs_and_their_secrets() {
     let seen = "env | grep _API_KEY | sort > \"$HOME/seen\"";
     let Some(world) = World::new(&format!("{seen}\n{PARTS}")) else { return };
     let served = world.serve(&[]);
-    for (name, value) in
-        [("ANTHROPIC_API_KEY", "sk-ant-of-the-run"), ("OPENAI_API_KEY", "sk-of-somebody-else")]
+    for (name, value) in [("ANTHROPIC_API_KEY", "sk-ant-of-the-run"), ("OPENAI_API_KEY", "sk-of-another-run")]
     {
         served
             .send(&served.token, "PUT", &format!("/secrets/{name}"), &[], Some(&json!({ "value": value })))
@@ -86,7 +85,7 @@ fn a_worker_is_let_in_sees_its_own_runs_alone_and_what_they_need() {
                 theirs.pool(),
                 other.as_str(),
                 "e0/x",
-                crate::surface::fleet::world::lease()
+                crate::surface::fleet::cluster::lease()
             ))
             .is_err()
     );
@@ -101,7 +100,7 @@ fn a_worker_is_let_in_sees_its_own_runs_alone_and_what_they_need() {
 }
 
 #[test]
-fn a_server_shows_what_others_drive_and_brings_them_the_words_of_people() {
+fn server_shows_remote_runs_and_forwards_controls() {
     let Some(world) = World::new("sleep 600") else { return };
     let served = world.serve(&[]);
     let ready =

@@ -1,6 +1,6 @@
-//! Work that comes by itself: once for each occasion, and only from people who may.
+//! Triggers: each occasion starts one run, and only for permitted users.
 
-use crate::surface::fleet::world::{CHECK, PARTS, World};
+use crate::surface::fleet::cluster::{CHECK, PARTS, World};
 use crate::surface::serve::client::{Reply, request};
 use crate::surface::serve::machine::Served;
 use nix::sys::signal::{Signal, kill};
@@ -66,7 +66,7 @@ fn end(mut child: Child) {
 }
 
 #[test]
-fn an_issue_that_gets_a_label_becomes_one_run_and_its_pull_request_answers_it() {
+fn labeled_issue_becomes_one_run_and_one_pull_request() {
     let Some(world) = World::new(PARTS) else { return };
     let host = Host::of(&world, json!([]));
     let issue =
@@ -95,7 +95,7 @@ fn an_issue_that_gets_a_label_becomes_one_run_and_its_pull_request_answers_it() 
 }
 
 #[test]
-fn a_comment_steers_in_its_order_and_only_by_people_who_may() {
+fn comments_steer_in_order_and_only_from_permitted_users() {
     let Some(world) = World::new("sleep 600") else { return };
     let host = Host::of(&world, json!([]));
     let issue = world.forge.add_issue("Three parts", "Write three parts.", &[]).unwrap();
@@ -137,7 +137,7 @@ fn a_comment_steers_in_its_order_and_only_by_people_who_may() {
 }
 
 #[test]
-fn what_a_code_host_never_sends_is_refused_in_words() {
+fn invalid_webhooks_are_refused_with_a_reason() {
     let Some(world) = World::new(PARTS) else { return };
     let host = Host::of(&world, json!([]));
     let port = host.served.port;
@@ -184,7 +184,7 @@ fn what_a_code_host_never_sends_is_refused_in_words() {
 }
 
 #[test]
-fn a_note_of_an_earlier_run_is_none_for_the_next_one() {
+fn notes_of_an_earlier_run_do_not_reach_the_next() {
     let Some(world) = World::new(PARTS) else { return };
     let host = Host::of(&world, json!([]));
     let issue = world.forge.add_issue("Three parts", "Write three parts.", &[]).unwrap();
@@ -206,9 +206,9 @@ fn a_note_of_an_earlier_run_is_none_for_the_next_one() {
 }
 
 #[test]
-fn checks_that_end_are_heard_of_and_not_asked_for() {
+fn finished_checks_arrive_by_webhook_without_polling() {
     let Some(world) = World::new(PARTS) else { return };
-    // No `poll_seconds`: where the code host tells, it is asked every ten minutes.
+    // No `poll_seconds`: with webhooks, the code host is polled every ten minutes.
     for machine in &world.machines {
         let config = machine.path("config/ralph/config.json");
         let mut value: Value = serde_json::from_str(&std::fs::read_to_string(&config).unwrap()).unwrap();
@@ -220,7 +220,7 @@ fn checks_that_end_are_heard_of_and_not_asked_for() {
     assert!(!host.clone.is_empty());
     let issue = world.forge.add_issue("Three parts", "Write three parts.", &[]).unwrap();
     let run = started(host.sends("d1", "issues", &labelled(issue, "ana", "2026-11-17T12:00:00Z"))).unwrap();
-    until("the run is told", || {
+    until("the run has the notice", || {
         world
             .fleet
             .wait(ralph_loop_fleet::runs::pulse(world.fleet.pool(), run.as_str(), "w0"))
@@ -261,7 +261,7 @@ fn checks_that_end_are_heard_of_and_not_asked_for() {
 }
 
 #[test]
-fn a_schedule_starts_a_task_once_for_each_of_its_times() {
+fn schedule_starts_a_task_once_per_time() {
     let Some(world) = World::new(PARTS) else { return };
     let clone = world.forge.root().join("repo.git").display().to_string();
     let every = json!([{ "name": "always", "cron": "* * * * *", "time_zone": "Europe/Berlin", "clone": clone,

@@ -1,5 +1,5 @@
-//! A way to the database that can be cut: what is on it stays on it, and arrives late once it is whole again. It can also lead to
-//! another database from now on.
+//! A connection to the database that can be cut: data in transit stays there and arrives late once it is restored. It can also be
+//! redirected to another database.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -47,7 +47,7 @@ impl Wire {
         format!("postgres://ralph@{}:{}/ralph?sslmode=disable", self.host, self.port)
     }
 
-    /// Nothing more arrives, in either direction; nobody is told.
+    /// Nothing more arrives, in either direction, without an error.
     pub fn cut(&self) {
         self.cut.store(true, Ordering::SeqCst);
     }

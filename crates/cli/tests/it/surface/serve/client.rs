@@ -61,7 +61,7 @@ pub fn request(port: u16, method: &str, path: &str, headers: &[(&str, &str)], bo
     Reply { status, headers, body: bytes.get(end + 4..).unwrap_or_default().to_vec() }
 }
 
-/// A connection that a process which was stopped and went on does not take for broken.
+/// A TCP stream that retries reads interrupted by SIGSTOP and SIGCONT.
 struct Uninterrupted(TcpStream);
 
 impl Read for Uninterrupted {

@@ -1,4 +1,4 @@
-//! Files and the task: within bounds, and never over somebody's edit.
+//! Files and the task: within the workspace, and never over a concurrent edit.
 
 use super::machine::{Served, detached, machine, patient};
 use ralph_loop_testkit::TestRepo;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const TASK: &str = "# Do the work\n\nWrite `part.txt`.\n";
 
 #[test]
-fn two_who_edit_at_once_do_not_overwrite_each_other() {
+fn concurrent_edits_do_not_overwrite_each_other() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub(&patient(&repo), "grep -q work part.txt");
@@ -43,7 +43,7 @@ fn two_who_edit_at_once_do_not_overwrite_each_other() {
 }
 
 #[test]
-fn notes_and_guardrails_only_grow() {
+fn notes_and_guardrails_are_append_only() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub(&patient(&repo), "grep -q work part.txt");
@@ -64,7 +64,7 @@ fn notes_and_guardrails_only_grow() {
 }
 
 #[test]
-fn no_path_leads_out_of_the_workspace_and_secrets_are_not_shown() {
+fn file_paths_stay_in_the_workspace_and_hide_secrets() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub(&patient(&repo), "grep -q work part.txt");
@@ -72,7 +72,7 @@ fn no_path_leads_out_of_the_workspace_and_secrets_are_not_shown() {
     std::fs::write(env.path("outside.txt"), "private").unwrap();
     std::os::unix::fs::symlink(env.path("outside.txt"), repo.dir.join("link.txt")).unwrap();
     std::os::unix::fs::symlink(env.path("home"), repo.dir.join("folder")).unwrap();
-    // Links that stay inside lead to what has a name of its own.
+    // A link inside the workspace leads to a file that has its own name.
     for (to, name) in [(".env", "show.txt"), (".git/config", "settings.txt"), (".git", "g")] {
         std::os::unix::fs::symlink(to, repo.dir.join(name)).unwrap();
     }
@@ -133,7 +133,7 @@ fn no_path_leads_out_of_the_workspace_and_secrets_are_not_shown() {
 }
 
 #[test]
-fn what_a_run_left_is_there_to_read() {
+fn run_artifacts_can_be_read() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub(
@@ -174,7 +174,7 @@ fn what_a_run_left_is_there_to_read() {
 }
 
 #[test]
-fn any_two_states_can_be_compared_and_the_metric_is_told() {
+fn any_two_states_can_be_compared_with_their_metric() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent(

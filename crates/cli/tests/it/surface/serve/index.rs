@@ -1,4 +1,4 @@
-//! The index: never the truth, and the same after it was made anew.
+//! The index: it can always be rebuilt from the records with the same rows.
 
 use super::machine::{Served, detached, machine, patient};
 use ralph_loop_testkit::postgres::Postgres;
@@ -42,7 +42,7 @@ fn rebuilt_is_the_same(env: &TestEnv, vars: &[(&str, &str)]) {
 }
 
 #[test]
-fn an_index_made_anew_has_the_same_rows() {
+fn rebuilt_index_has_the_same_rows() {
     let env = machine();
     rebuilt_is_the_same(&env, &[]);
     // A damaged one is kept, and made again.
@@ -55,7 +55,7 @@ fn an_index_made_anew_has_the_same_rows() {
 }
 
 #[test]
-fn the_dotenv_of_the_folder_names_the_index() {
+fn dotenv_of_the_folder_selects_the_index() {
     let env = machine();
     let repo = TestRepo::new(&env, "named", &[("notes.txt", "mine")]);
     repo.write(".env", "RALPH_DB_URL=sqlite:///./ralph.db\n");
@@ -105,7 +105,7 @@ fn lists_are_filtered_sorted_and_paged() {
 }
 
 #[test]
-fn the_same_holds_in_postgres() {
+fn index_works_the_same_in_postgres() {
     let Some(postgres) = Postgres::start() else { return };
     let url = postgres.url.clone();
     let env = machine();

@@ -1,4 +1,4 @@
-//! Watching: every event once, whatever happens to the connection or the server.
+//! Live streams: every event arrives once, whatever happens to the connection or the server.
 
 use super::client::Socket;
 use super::machine::{Served, detached, machine, patient};
@@ -14,7 +14,7 @@ fn seqs(journal: &[Value]) -> Vec<u64> {
 }
 
 #[test]
-fn whoever_comes_back_a_thousand_times_sees_every_event_exactly_once() {
+fn thousand_reconnects_see_every_event_once() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub(BUSY, "test $(wc -l < part.txt) -ge 3");
@@ -64,7 +64,7 @@ fn whoever_comes_back_a_thousand_times_sees_every_event_exactly_once() {
 }
 
 #[test]
-fn a_server_that_is_killed_loses_nothing_and_the_run_goes_on() {
+fn killed_server_loses_nothing_and_the_run_continues() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub(&patient(&repo), "grep -q work part.txt");
@@ -106,7 +106,7 @@ fn a_server_that_is_killed_loses_nothing_and_the_run_goes_on() {
 }
 
 #[test]
-fn a_run_of_a_terminal_is_there_live_and_its_death_is_noticed() {
+fn terminal_run_is_shown_live_and_its_death_is_detected() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub(&patient(&repo), "grep -q work part.txt");
@@ -132,7 +132,7 @@ fn a_run_of_a_terminal_is_there_live_and_its_death_is_noticed() {
     let status = repo.ralph(&["status", &run, "--json"]).exits(0).json();
     let pid = nix::unistd::Pid::from_raw(i32::try_from(status["pid"].as_i64().unwrap()).unwrap());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
-    server.row_when(&run, "a run that nobody drives", |row| {
+    server.row_when(&run, "a run without a driver", |row| {
         row["status"] == "interrupted" && row["driven"] == false
     });
     let sse = server.get(&format!("/runs/{run}/events?from=1&limit=3")).is(200).json();
@@ -142,7 +142,7 @@ fn a_run_of_a_terminal_is_there_live_and_its_death_is_noticed() {
 }
 
 #[test]
-fn a_watcher_that_reads_nothing_holds_up_nobody() {
+fn stalled_watcher_does_not_block_others() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub(BUSY, "test $(wc -l < part.txt) -ge 3");
@@ -164,7 +164,7 @@ fn a_watcher_that_reads_nothing_holds_up_nobody() {
 }
 
 #[test]
-fn a_watcher_that_is_too_slow_is_told_to_read_again_and_misses_nothing() {
+fn slow_watcher_resyncs_and_misses_nothing() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "grep -q work part.txt");

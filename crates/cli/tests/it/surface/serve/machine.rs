@@ -71,7 +71,7 @@ impl Served {
         Socket::open(self.port, &format!("/api/v1{path}"), &[("authorization", &bearer)]).unwrap()
     }
 
-    /// A token of somebody with this role.
+    /// A token with this role.
     pub fn person(&self, name: &str, role: &str) -> String {
         let made = self.post("/people", &json!({ "name": name, "role": role })).is(201).json();
         made["token"].as_str().unwrap().to_owned()
@@ -106,7 +106,7 @@ impl Drop for Served {
     }
 }
 
-/// A machine with a repo whose agent works once it is told to.
+/// A machine with a repo whose agent works once a file allows it.
 pub fn machine() -> TestEnv {
     TestEnv::new(RALPH)
 }
@@ -119,7 +119,7 @@ pub fn patient(repo: &TestRepo<'_>) -> String {
     )
 }
 
-/// Starts a run in a terminal that goes on by itself.
+/// Starts a detached run in a terminal.
 pub fn detached(repo: &TestRepo<'_>, more: &[&str]) -> String {
     let args = [&["run", "--detach", "--isolation", "none", "--json"], more].concat();
     repo.ralph(&args).exits(0).json()["run_id"].as_str().unwrap().to_owned()

@@ -40,7 +40,7 @@ fn tools(server: &Served, token: &str) -> Vec<String> {
 }
 
 #[test]
-fn nobody_comes_in_without_a_token_or_from_another_page() {
+fn mcp_needs_a_token_and_the_same_origin() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     let server = Served::start(&env, &repo.dir, &[]);
@@ -52,12 +52,12 @@ fn nobody_comes_in_without_a_token_or_from_another_page() {
     let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let hello = ask(&server, &server.token, "initialize", hello);
     assert_eq!(hello["result"]["serverInfo"]["name"], "ralph", "{hello}");
-    // There are no sessions that somebody could go on with.
+    // There are no sessions to resume.
     request(server.port, "GET", "/mcp", &[("Authorization", &bearer), ACCEPT], None).is(405);
 }
 
 #[test]
-fn roles_the_queue_and_the_audit_log_are_the_servers() {
+fn mcp_uses_the_server_roles_queue_and_audit_log() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     env.user_config(&json!({"isolation": "none"}));
@@ -99,5 +99,5 @@ fn roles_the_queue_and_the_audit_log_are_the_servers() {
     for (who, action) in [("olga", "create"), ("olga", "note")] {
         assert!(audit.contains(&format!("\"action\":\"{action}\"")) && audit.contains(who), "{audit}");
     }
-    assert!(!audit.contains("\"who\":\"eve\""), "looking is nobody's business: {audit}");
+    assert!(!audit.contains("\"who\":\"eve\""), "reads aren't audited: {audit}");
 }

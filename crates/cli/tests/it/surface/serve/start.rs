@@ -1,4 +1,4 @@
-//! Starting runs: from a sentence, once for each key, in turn.
+//! Starting runs: from a sentence, once per idempotency key, in turn.
 
 use super::machine::{Served, machine, patient};
 use ralph_loop_testkit::TestRepo;
@@ -15,7 +15,7 @@ fn repos_branch(repo: &TestRepo<'_>) -> Value {
 }
 
 #[test]
-fn a_sentence_is_enough_and_a_key_makes_one_run() {
+fn sentence_starts_a_run_and_idempotency_key_prevents_a_second() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "grep -q work part.txt");
@@ -38,7 +38,7 @@ fn a_sentence_is_enough_and_a_key_makes_one_run() {
 }
 
 #[test]
-fn several_race_and_the_page_hears_who_won_and_who_cost_what() {
+fn race_on_a_server_reports_winner_and_costs() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     let quick = repo.agent("quick", "echo work > part.txt; echo '<promise>COMPLETE</promise>'");
@@ -77,16 +77,16 @@ fn several_race_and_the_page_hears_who_won_and_who_cost_what() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused_with_a_hint_and_leaves_nothing() {
+fn invalid_start_is_refused_with_a_hint_and_leaves_nothing() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub("true", "true");
     let server = Served::start(&env, &repo.dir, &[]);
     let mut body = sentence(&repo, "Do it");
-    body["agents"] = json!(["nobody"]);
+    body["agents"] = json!(["unknown-agent"]);
     let refused = server.post("/runs", &body).is(422).json();
     assert!(
-        refused["detail"].as_str().unwrap().contains("nobody") && refused["hint"].is_string(),
+        refused["detail"].as_str().unwrap().contains("unknown-agent") && refused["hint"].is_string(),
         "{refused}"
     );
     let mut body = sentence(&repo, "Do it");
@@ -102,7 +102,7 @@ fn what_cannot_be_run_is_refused_with_a_hint_and_leaves_nothing() {
 }
 
 #[test]
-fn runs_wait_for_their_turn_and_a_restart_forgets_none() {
+fn queued_runs_survive_a_restart() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub(&patient(&repo), "grep -q work part.txt");
@@ -116,7 +116,7 @@ fn runs_wait_for_their_turn_and_a_restart_forgets_none() {
     server.control(&third, json!({ "kind": "cancel" })).is(202);
     let state = server.get("/scheduler").json();
     assert_eq!((state["running"].as_u64(), state["waiting"].as_u64()), (Some(1), Some(1)), "{state}");
-    assert_eq!(server.stop(), 0, "a server ends by SIGTERM, and its runs go on");
+    assert_eq!(server.stop(), 0, "SIGTERM ends a server, and its runs continue");
     let again = Served::start(&env, &repo.dir, &["--jobs", "1"]);
     again.row_when(&first, "the first still at work", |row| row["driven"] == true);
     again.row_when(&second, "the second still waiting", |row| row["status"] == "queued");

@@ -15,7 +15,7 @@ fn gated(env: &TestEnv) -> String {
 }
 
 #[test]
-fn a_run_of_a_server_is_watched_steered_and_left() {
+fn server_run_is_watched_steered_and_detached() {
     let env = TestEnv::new(RALPH);
     env.user_config(&json!({ "isolation": "none" }));
     let repo = TestRepo::with_task(&env);
@@ -67,7 +67,7 @@ fn a_run_of_a_server_is_watched_steered_and_left() {
 }
 
 #[test]
-fn without_a_terminal_the_lines_and_the_code_are_those_of_the_run() {
+fn headless_attach_prints_the_run_lines_and_exit_code() {
     let env = TestEnv::new(RALPH);
     env.user_config(&json!({ "isolation": "none" }));
     let repo = TestRepo::with_task(&env);

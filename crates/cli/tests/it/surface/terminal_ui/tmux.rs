@@ -5,14 +5,14 @@ use ralph_loop_testkit::env::until;
 use std::path::Path;
 use std::process::Command;
 
-/// A tmux server of its own, with one window.
+/// A separate tmux server with one window.
 pub struct Tmux<'a> {
     env: &'a TestEnv,
     socket: String,
 }
 
 impl<'a> Tmux<'a> {
-    /// Starts `program` in a shell of its own; `vars` are laid over those of the machine. Nothing where there is no tmux.
+    /// Starts `program` in a new shell; `vars` override the machine's. `None` if tmux isn't installed.
     pub fn start(
         env: &'a TestEnv,
         folder: &Path,
@@ -122,7 +122,7 @@ impl<'a> Tmux<'a> {
         assert!(found.is_ok(), "{what}; the screen is:\n{last}");
     }
 
-    /// Waits until a text stands on the screen.
+    /// Waits until the screen shows a text.
     #[track_caller]
     pub fn shows(&self, text: &str) {
         self.until(&format!("`{text}`"), |screen| screen.contains(text));

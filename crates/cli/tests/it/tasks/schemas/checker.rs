@@ -1,7 +1,7 @@
-//! As much of JSON Schema as the schemas of this repository use. A keyword that is not known fails the test.
+//! The part of JSON Schema that this repository's schemas use. An unknown keyword fails the test.
 //!
-//! By hand, not by `jsonschema`: that and its 41 crates take minutes of a cold test build (95 s of processor time for the last one
-//! alone), for two tests, and would pass over a keyword that is misspelt.
+//! It doesn't use `jsonschema`: that crate and its 41 dependencies take minutes of a cold test build (95 s of processor time for the
+//! last one alone), for two tests, and would ignore a misspelled keyword.
 
 use serde_json::Value;
 
@@ -104,6 +104,6 @@ fn is_type(name: &str, value: &Value) -> bool {
         "null" => value.is_null(),
         "number" => value.is_number(),
         "integer" => value.is_u64() || value.is_i64(),
-        other => panic!("`{other}` is no type"),
+        other => panic!("`{other}` isn't a known type"),
     }
 }
