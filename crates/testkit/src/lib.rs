@@ -23,7 +23,7 @@ pub use repo::TestRepo;
 
 use std::ffi::{OsStr, OsString};
 
-/// The variables that a test was started with, but for its language, its time zone, settings of git and shims.
+/// The test's environment variables, except language, time zone, git settings and shims.
 #[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
 pub fn vars() -> ralph_loop_domain::vars::Vars {
     let own = [("LANG", "C.UTF-8".into()), ("TZ", "UTC".into()), ("PATH", env::search_path().into())];
@@ -36,7 +36,7 @@ pub fn vars() -> ralph_loop_domain::vars::Vars {
     kept.into_iter().chain(own.map(|(name, value)| (OsString::from(name), value))).collect()
 }
 
-/// Says that a test cannot run here, where both people and CI look for it.
+/// Reports a skipped test where both users and CI see it.
 #[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
 pub fn skip(reason: &str) {
     use std::io::Write as _;

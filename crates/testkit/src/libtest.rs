@@ -13,7 +13,7 @@ pub fn run(tables: &[&[Test<'_>]]) -> ExitCode {
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
     let tests = || tables.iter().copied().flatten();
     if has("--list") {
-        // None of them is ignored.
+        // No test is ignored.
         for (name, _) in tests().filter(|_| !has("--ignored")) {
             println!("{name}: test");
         }

@@ -21,7 +21,7 @@ use crate::RALPH;
 use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use std::path::Path;
 
-/// What a `claude` prints that says this at its end.
+/// The output of a `claude` that ends with this text.
 fn claude_says(words: &str) -> String {
     let text = serde_json::to_string(&format!("{words}\n\n<promise>COMPLETE</promise>")).unwrap();
     format!(
@@ -29,7 +29,7 @@ fn claude_says(words: &str) -> String {
     )
 }
 
-/// Puts a program onto the path of this machine.
+/// Adds a program to the test machine's `PATH`.
 fn program(env: &TestEnv, name: &str, script: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     let bin = env.path("bin");
@@ -38,7 +38,7 @@ fn program(env: &TestEnv, name: &str, script: &str) {
     std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// `ralph` on a machine that has nothing but the system's programs and those of [`program`].
+/// Runs `ralph` with only the system's programs and those of [`program`].
 fn ralph_in(env: &TestEnv, folder: &Path, args: &[&str]) -> Finished {
     TestEnv::finish(env.ralph_command(folder, args).env("PATH", path(env)))
 }
@@ -47,14 +47,14 @@ fn path(env: &TestEnv) -> String {
     format!("{}:/usr/bin:/bin", env.path("bin").display())
 }
 
-/// A repo whose unittest wants `calc.x` to be 2.
+/// A repo whose unittest expects `calc.x` to be 2.
 fn calc(env: &TestEnv) -> TestRepo<'_> {
     let test = "import unittest, calc\nclass T(unittest.TestCase):\n    def test_x(self):\n        self.assertEqual(calc.x, 2)\n";
     let files = [("calc.py", "x = 1\n"), ("test_calc.py", test), (".gitignore", "__pycache__/\n")];
     TestRepo::new(env, "repo", &files)
 }
 
-/// A `claude` that makes the test of [`calc`] pass and adds a file.
+/// A `claude` that fixes the test of [`calc`] and adds a file.
 fn capable_claude(env: &TestEnv) {
     let says = claude_says("Set `calc.x` to two. The test expected that.");
     program(

@@ -162,7 +162,7 @@ fn verification_section_is_listed_tried_and_required() {
     let sources: Vec<&str> =
         probed["checks"].as_array().unwrap().iter().map(|check| check["source"].as_str().unwrap()).collect();
     assert_eq!(sources, ["PROMPT.md:6", "PROMPT.md:7"]);
-    // The configured check passes; the section's fails until a second session, in the second run.
+    // The configured check passes; the section's check fails until the second session of the second run.
     repo.write("PROMPT.md", "# Do\n\n## Verification\n\n- `sh test.sh`\n");
     repo.git(&["commit", "-qam", "verify"]);
     let script = "test -f first.txt && touch done.txt\ntouch first.txt\necho '<promise>COMPLETE</promise>'";

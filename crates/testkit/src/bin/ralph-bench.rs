@@ -29,7 +29,7 @@ struct Bench<'a> {
     repo: TestRepo<'a>,
 }
 
-/// A stub agent, as ralph calls it and as a shell loop does.
+/// A stub agent, for `ralph` and for a shell loop.
 struct Stub {
     name: &'static str,
     argv: [&'static str; 3],
@@ -129,7 +129,7 @@ fn median(values: &mut [f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Times between two boundaries.
+/// Durations between two boundaries.
 type Parts = BTreeMap<(String, String), Vec<f64>>;
 
 impl Bench<'_> {
@@ -151,7 +151,7 @@ impl Bench<'_> {
         }));
     }
 
-    /// Runs that many iterations; returns the time of each, and adds up where it goes between the boundaries.
+    /// Runs this many iterations; returns the duration of each, and adds up the time between boundaries.
     fn traced(&self, stub: &Stub, iterations: u32, parts: &mut Parts) -> Vec<f64> {
         self.configure(stub);
         let trace = self.env.path("trace");
@@ -177,7 +177,7 @@ impl Bench<'_> {
         ms(start.elapsed() / iterations)
     }
 
-    /// Iteration 2,000 beside iteration 20, in time and memory.
+    /// Compares iteration 2,000 to iteration 20 in time and memory.
     fn long_run(&self, iterations: u32) {
         self.configure(&CHANGING);
         let count = iterations.to_string();
@@ -226,7 +226,7 @@ impl Bench<'_> {
     }
 }
 
-/// The boundaries that a run passed: time in ms, name.
+/// The boundaries of a run: time in ms, name.
 fn read_trace(path: &Path) -> Vec<(f64, String)> {
     let text = std::fs::read_to_string(path).expect("a trace");
     let marks = text.lines().filter_map(|l| l.split_once(' '));

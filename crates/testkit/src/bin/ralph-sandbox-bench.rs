@@ -83,13 +83,13 @@ fn whole_run(env: &TestEnv, repo: &TestRepo<'_>) -> Command {
     env.ralph_command(&repo.dir, &["run", "--new", "--max-iterations", "1"])
 }
 
-/// Puts the repo back to how it was before a run.
+/// Restores the repo's state before a run.
 fn restore(repo: &TestRepo<'_>) {
     repo.git(&["reset", "-q", "--hard"]);
     repo.git(&["clean", "-q", "-fd"]);
 }
 
-/// Files that a whole run opens, in all of its processes.
+/// The number of files opened by all processes of a run.
 fn opened_files(env: &TestEnv, repo: &TestRepo<'_>) -> Option<usize> {
     let log = env.path("strace.log");
     let inner = whole_run(env, repo);
@@ -116,7 +116,7 @@ fn opened_files(env: &TestEnv, repo: &TestRepo<'_>) -> Option<usize> {
     Some(text.lines().filter(|line| line.contains(" = ") && !line.contains("O_DIRECTORY")).count())
 }
 
-/// Iterations in which nothing changes.
+/// Measures iterations without changes.
 fn idle(env: &TestEnv, repo: &TestRepo<'_>) {
     configure(repo, "echo ok");
     let trace = env.path("trace");

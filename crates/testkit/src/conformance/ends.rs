@@ -19,7 +19,7 @@ const STUBBORN: &str = "setsid sh -c 'trap \"\" TERM HUP INT; echo $$ > pid; whi
     while [ ! -s pid ]; do sleep 0.05; done; echo ready; ";
 
 fn streaming(fixture: &Fixture<'_>) -> Result<(), Fault> {
-    // Were the output held back to the end, the sink could not stop it.
+    // If the output were buffered until the end, the sink couldn't stop it.
     let request = fixture.sh("echo first; sleep 1000")?;
     let mut sink = Keep { stop_at: Some("first\n"), ..Keep::default() };
     let outcome = fixture.sandbox().exec(&request, &mut sink)?;
@@ -62,6 +62,6 @@ fn survivors(fixture: &Fixture<'_>) -> Result<(), Fault> {
 fn asked(fixture: &Fixture<'_>) -> Result<(), Fault> {
     let done = fixture.exec(&fixture.sh("sleep 2")?)?;
     eq("the end", done.outcome.end, ExecEnd::Exited(0))?;
-    // Every 250 ms at the latest: eight times; half of it leaves room for a loaded machine.
+    // At least every 250 ms means eight times; half of it leaves room for a loaded machine.
     if done.sink.polls >= 4 { Ok(()) } else { wrong(format!("asked {} times in 2 s", done.sink.polls)) }
 }

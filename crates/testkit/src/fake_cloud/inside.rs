@@ -22,7 +22,7 @@ pub(crate) struct Job<'a> {
     pub timeout: Option<Duration>,
 }
 
-/// How it went.
+/// The outcome of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub code: i32,
@@ -87,7 +87,7 @@ impl Inside {
         Ok(Ran { code, stdout: read(stdout), stderr: read(stderr), timed_out })
     }
 
-    /// Ends every process, as a machine that stops does.
+    /// Ends every process, like a stopping machine.
     pub(crate) fn kill_all(&self) {
         let script = format!(
             "for f in $(grep -ls {MARK}={} /proc/[0-9]*/environ); do p=${{f#/proc/}}; kill -9 ${{p%/environ}}; done",
@@ -139,7 +139,7 @@ fn kill_group(pid: u32) -> io::Result<()> {
     Command::new("kill").args(["-9", "--", &format!("-{pid}")]).stderr(Stdio::null()).status().map(drop)
 }
 
-/// Writes a file, making its folders.
+/// Writes a file and creates its folders.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(above) = path.parent() {
         std::fs::create_dir_all(above)?;

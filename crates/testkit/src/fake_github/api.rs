@@ -6,7 +6,7 @@ use crate::fake_cloud::{Query, Reply};
 use crate::model_server::http::Request;
 use serde_json::{Value, json};
 
-/// The vendor's own shape of an error.
+/// The vendor's error format.
 pub(crate) fn refusal(status: u16, message: &str) -> Reply {
     let body = json!({ "message": message, "documentation_url": "https://docs.github.com/rest", "status": status.to_string() });
     Reply::json(status, &body)
@@ -17,7 +17,7 @@ fn invalid(errors: &Value) -> Reply {
     Reply::json(422, &body)
 }
 
-/// Answers a call; `path` comes without the prefix of Enterprise servers.
+/// Answers a call; `path` has no Enterprise prefix.
 pub(crate) fn answer(state: &mut State, request: &Request, path: &[&str], query: &Query, now: i64) -> Reply {
     if request.header("user-agent").is_none_or(str::is_empty) {
         return refusal(
@@ -290,7 +290,7 @@ fn change_comment(state: &mut State, call: &ApiCall<'_>, id: u64) -> Reply {
     Reply::json(200, &shapes::comment(state, &said))
 }
 
-/// One page of a list, with the way to the next.
+/// One page of a list, with a link to the next.
 fn page(state: &State, call: &ApiCall<'_>, all: Vec<Value>, key: Option<&str>) -> Reply {
     paged(state, call.path, call.query, all, key.map(|key| (key, json!({}))))
 }

@@ -64,7 +64,7 @@ pub(crate) fn log(state: &State, id: &str, has_token: bool) -> Reply {
     Reply::bytes(200, "text/plain", lines.into_bytes())
 }
 
-/// As `filter=latest`: the latest of each name within a suite, newest first.
+/// Like `filter=latest`: the latest of each name within a suite, newest first.
 fn latest(state: &State, commit: &str) -> Vec<(u64, CheckRun)> {
     let mut found: BTreeMap<(String, u64), (u64, CheckRun)> = BTreeMap::new();
     for (id, run) in state.checks.iter().filter(|(_, run)| run.commit == commit) {

@@ -3,12 +3,12 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// A request head may be this long.
+/// Maximum length of a request head.
 const HEAD_MAX: usize = 256 * 1024;
-/// A request body may be this long.
+/// Maximum length of a request body.
 const BODY_MAX: usize = 64 * 1024 * 1024;
 
-/// A request as it came.
+/// A parsed request.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub method: String,
@@ -19,7 +19,7 @@ pub(crate) struct Request {
     pub body: Vec<u8>,
     /// Whether the connection stays open for the next one.
     pub keep_alive: bool,
-    /// HTTP/1.0 knows no chunks.
+    /// HTTP/1.0 has no chunked bodies.
     pub knows_chunks: bool,
 }
 
@@ -29,10 +29,10 @@ impl Request {
     }
 }
 
-/// Why no request came.
+/// The reason why there is no request.
 #[derive(Debug)]
 pub(crate) enum ReadEnd {
-    /// The client is gone, or the server stops.
+    /// The client disconnected, or the server stops.
     Closed,
     /// The request isn't one that this server accepts.
     Bad { status: u16, why: &'static str },
@@ -41,7 +41,7 @@ pub(crate) enum ReadEnd {
 /// Reads requests from one connection.
 pub(crate) struct Reader {
     stream: TcpStream,
-    /// Read and not used yet, from `start` on.
+    /// Unused bytes, from `start` on.
     buffer: Vec<u8>,
     start: usize,
 }

@@ -70,7 +70,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// Connections at one time; one more is closed at once.
+/// Maximum number of connections; any more are closed at once.
 const CONNECTIONS_MAX: usize = 512;
 
 /// A running server. Dropping it ends it, with every connection.
@@ -92,7 +92,7 @@ impl ModelServer {
     /// Starts on a free port of this machine.
     ///
     /// # Errors
-    /// Where no port can be had.
+    /// If no port is available.
     pub fn start() -> io::Result<Self> {
         Self::start_on(0)
     }
@@ -100,7 +100,7 @@ impl ModelServer {
     /// Starts on this port; 0 takes a free one.
     ///
     /// # Errors
-    /// Where the port is taken.
+    /// If the port is taken.
     pub fn start_on(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let address = listener.local_addr()?;
@@ -136,7 +136,7 @@ impl ModelServer {
         self.shared.brain.lock().requests(scenario, run)
     }
 
-    /// How much was asked of a run.
+    /// The request counts of a run.
     pub fn counts(&self, scenario: &str, run: &str) -> Counts {
         self.shared.brain.lock().counts(scenario, run)
     }

@@ -3,14 +3,14 @@
 use super::fault::{Fault, FaultKind as Kind};
 use super::script::{Action, Script, Stop, Turn};
 
-/// What a finished task ends with.
+/// The last line of a finished task.
 const DONE: &str = "All work is finished.\n\n<promise>COMPLETE</promise>";
 /// Length of the line that `hugeline` answers.
 const HUGE: usize = 2 * 1024 * 1024;
-/// How long `slow` takes for its one answer.
+/// The duration of the answer of `slow`.
 const SLOW_MS: u64 = 30_000;
 
-/// Names of all of them, with a line each: what `ralph-model-server --list` shows.
+/// All names, each with a one-line description, as shown by `ralph-model-server --list`.
 pub const SCENARIOS: &[(&str, &str)] = &[
     ("ok", "writes hello.txt, runs a command, answers the promise"),
     ("text", "answers the promise at once"),
@@ -64,7 +64,7 @@ fn spoken(text: &str) -> Script {
     Script::turns([Action::text(text)])
 }
 
-/// Numbers, since a client that looks for loops stops at a text that repeats itself.
+/// Numbers, because clients with loop detection stop at repeated text.
 fn huge_line() -> String {
     let mut line = String::with_capacity(HUGE + 8);
     for number in 0_u32.. {

@@ -18,17 +18,17 @@ const FILES_MAX: usize = 15;
 const FULL_FOLDERS: [&str; 1] = ["crates/fleet/src"];
 /// Maximum number of lines in a source file before its tests.
 const LINES_MAX: usize = 800;
-/// Files that may be longer. It stays empty: a file that needs a table of contents is two files.
+/// Files that may be longer. Keep it empty: split long files instead.
 const LONG_FILES: &[&str] = &[];
 
-/// One crate: what it may use of ours, and what its tests may use beyond that.
+/// One crate: the workspace crates that it may use, and those that only its tests may use.
 struct Row {
     name: &'static str,
     uses: &'static [&'static str],
     tests_use: &'static [&'static str],
 }
 
-/// Arrows lead downward only. Backends are handed to `core` by `app`, so `core` knows none of them.
+/// Crates depend only downward. `app` passes backends to `core`, so `core` depends on none of them.
 /// `tui` and `server` never depend on each other; no crate depends on `cli`.
 const ROWS: &[Row] = &[
     Row { name: "protocol", uses: &[], tests_use: &[] },
@@ -165,17 +165,17 @@ const ROWS: &[Row] = &[
 /// Crates of data and decisions.
 const PURE: &[&str] = &["protocol", "task", "proof", "domain"];
 
-/// Crates that start processes, run tasks, open sockets, read clocks or draw: none of that belongs into what is pure.
+/// Crates that start processes, run tasks, open sockets, read clocks or draw: pure crates must not use them.
 const NOT_IN_PURE: &str = "tokio async-std smol futures rayon nix libc rustix duct subprocess signal-hook ctrlc reqwest hyper \
     ureq curl git2 gix getrandom rand chrono time tempfile walkdir notify dirs clap crossterm ratatui \
     axum sqlx rusqlite tracing";
 
-/// One crate as its manifest describes it.
+/// A crate's manifest.
 struct Crate {
     /// Without the common prefix.
     name: String,
     manifest: PathBuf,
-    /// Everything that ships with it: normal and build dependencies.
+    /// All shipped dependencies: normal and build.
     uses: BTreeSet<String>,
     tests_use: BTreeSet<String>,
 }
@@ -218,7 +218,7 @@ fn short(package: &str) -> String {
     package.strip_prefix("ralph-loop-").unwrap_or(package).to_owned()
 }
 
-/// Those of `names` that are crates of this workspace, without the common prefix.
+/// The workspace crates among `names`, without the common prefix.
 fn ours(names: &BTreeSet<String>) -> impl Iterator<Item = &str> {
     names.iter().filter_map(|name| name.strip_prefix("ralph-loop-"))
 }
@@ -327,7 +327,7 @@ fn source_files_stay_short() {
     );
 }
 
-/// A folder shows at a glance what belongs together.
+/// Checks that no folder has too many files to see which belong together.
 #[test]
 fn no_folder_is_too_full() {
     let root = root();
@@ -389,7 +389,7 @@ fn no_command_imports_another() {
     );
 }
 
-/// Rust files below `folder`, without those that hold tests only.
+/// Rust files below `folder`, except files with only tests.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder can be read").flatten() {
         let path = entry.path();
@@ -404,7 +404,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Lines before the test module. An attribute on something else (a helper that only tests use) does not count.
+/// Counts lines before the test module. An attribute on another item (a test-only helper) doesn't end the count.
 fn lines_before_tests(text: &str) -> usize {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let is_test_module = |at: usize| {

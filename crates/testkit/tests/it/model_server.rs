@@ -7,13 +7,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-/// An answer as it came over the line.
+/// A raw response.
 #[derive(Debug)]
 struct Got {
     status: u16,
     headers: Vec<(String, String)>,
     body: String,
-    /// Whether the answer was as long as it said.
+    /// Whether the response had its announced length.
     whole: bool,
 }
 
@@ -78,7 +78,7 @@ impl Client {
         Some(String::from_utf8_lossy(&line[..line.len() - 2]).into_owned())
     }
 
-    /// As many bytes as come.
+    /// Reads all available bytes.
     fn bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         let _ = (&self.stream).take(count as u64).read_to_end(&mut bytes);

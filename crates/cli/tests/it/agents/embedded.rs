@@ -10,7 +10,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A repo whose scripted agent writes down what it sees, while the agent of the other repo does the same.
+/// A repo whose scripted agent writes down its variables at the same time as the agent of the other repo.
 fn repo<'a>(env: &'a TestEnv, own: &str, other: &str) -> TestRepo<'a> {
     let repo = TestRepo::new(env, own, &[("PROMPT.md", "# Look around\n\nWrite `seen.txt`.\n")]);
     let marks = env.path("marks");
@@ -69,7 +69,7 @@ fn two_runs_in_one_process_keep_their_variables_apart() {
     assert_eq!(env.vars().get("VERCEL_PROJECT_ID"), None, "the embedder's own environment is as it was");
 }
 
-/// Awaits a future on this thread: no runtime is needed.
+/// Awaits a future on this thread, without a runtime.
 fn block_on<F: std::future::Future>(future: F) -> F::Output {
     struct Unpark(std::thread::Thread);
     impl std::task::Wake for Unpark {
@@ -131,7 +131,7 @@ fn embedded_agent_works_with_every_backend_and_continues_after_a_limit() {
     assert_eq!(cloned.iterations, 1, "{cloned:?}");
 }
 
-/// A program of ports alone: what is proven is pushed, and a pull request opened on a code host that is a folder.
+/// A program that uses only the ports: it pushes the proven result and opens a pull request on a local code host.
 #[test]
 fn embedded_agent_pushes_the_proven_result_and_opens_a_pull_request() {
     let machine = TestEnv::new(RALPH);

@@ -35,8 +35,8 @@ impl Client {
         writeln!(self.to.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    /// Asks, and returns the result or the error.
-    fn ask_any(&mut self, method: &str, params: Value) -> Value {
+    /// Sends a request and returns the result or the error.
+    fn send_request(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = self.next;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -52,12 +52,12 @@ impl Client {
     }
 
     fn ask(&mut self, method: &str, params: Value) -> Value {
-        let answer = self.ask_any(method, params);
+        let answer = self.send_request(method, params);
         assert!(answer.get("error").is_none(), "{method}: {answer}");
         answer["result"].clone()
     }
 
-    /// Calls a tool: whether it failed, and its text.
+    /// Calls a tool; returns whether it failed, and its text.
     fn call(&mut self, tool: &str, arguments: Value) -> (bool, String) {
         let answer = self.ask(
             "tools/call",
@@ -72,7 +72,7 @@ impl Client {
         serde_json::from_str(&text).unwrap_or(Value::String(text))
     }
 
-    /// Goes away, as an agent does that ends.
+    /// Disconnects, like an agent that ends.
     fn end(mut self) {
         self.to = None;
         assert!(self.child.wait().unwrap().success());
@@ -213,7 +213,7 @@ fn read_only_mcp_lists_no_write_tools_and_rejects_bad_calls() {
         ("run_status", json!({"runn": "x"})),
         ("list_runs", json!({"everywhere": "yes"})),
     ] {
-        let answer = client.ask_any("tools/call", json!({"name": name, "arguments": arguments}));
+        let answer = client.send_request("tools/call", json!({"name": name, "arguments": arguments}));
         assert_eq!(answer["error"]["code"], -32602, "{name}: {answer}");
     }
     let (failed, why) = client.call("run_status", json!({}));
@@ -223,12 +223,12 @@ fn read_only_mcp_lists_no_write_tools_and_rejects_bad_calls() {
         assert!(failed && why.contains("in this folder"), "{why}");
     }
     for uri in ["ralph://runs/../../etc", "file:///etc/passwd", "ralph://runs/x/iterations/1/../../secret"] {
-        assert!(client.ask_any("resources/read", json!({"uri": uri}))["error"].is_object(), "{uri}");
+        assert!(client.send_request("resources/read", json!({"uri": uri}))["error"].is_object(), "{uri}");
     }
     client.end();
 }
 
-/// The folder of the inspector's programs; `None` (with a word why) where it is left out.
+/// The folder of the inspector's programs; `None` (with a printed reason) if the inspector is skipped.
 fn inspector() -> Option<std::path::PathBuf> {
     if std::env::var("RALPH_MCP_INSPECTOR").is_ok_and(|value| value == "0") {
         ralph_loop_testkit::skip(

@@ -15,7 +15,7 @@ const WIRES: [(&str, &str); 4] = [
     ("gemini", "gemini/gemini-2.5-pro"),
 ];
 
-/// A repo whose only agent is of `kind` and talks to the server over `wire`.
+/// A repo whose only agent has this `kind` and talks to the server over `wire`.
 fn repo<'a>(
     env: &'a TestEnv,
     kind: &str,
@@ -44,7 +44,7 @@ fn answer(value: Value) -> Turn {
     Turn::new([Action::text(value.to_string())])
 }
 
-/// Two sessions of JSON actions: the first looks around, the second does the work with what it saw.
+/// Two sessions of JSON actions: the first reads files, the second uses the results to do the work.
 fn two_sessions() -> Script {
     Script::sessions([
         vec![answer(json!({
@@ -163,7 +163,7 @@ fn model_question_asks_the_user() {
     assert!(run.to_string().contains("which database is it?"), "{run}");
 }
 
-/// A session with tools: looks, edits, runs a server in the background, is done.
+/// A session with tools: reads, edits, runs a background server, and finishes.
 fn with_tools() -> Script {
     Script::turns([
         Turn::new([
@@ -220,7 +220,7 @@ fn model_calls_wait_out_limits_resume_after_kill_and_can_be_cancelled() {
     );
     let env = TestEnv::new(RALPH);
     let repo1 = repo(&env, "tools", &server.base_url("limited", "l"), WIRES[0], json!({}));
-    // A wait of 90 s is not slept out within the call: the agent rests, and a person may end its rest.
+    // The call doesn't sleep through a wait of 90 s: the agent cools down, and the user may end its cooldown.
     let ralph = background(env.ralph_command(&repo1.dir, &["run", "--isolation", "none", "--json"]));
     until("the rest", || (!repo1.events_named("cooldown_set").is_empty()).then_some(()));
     assert_eq!(repo1.events_named("session_ended")[0]["end"]["how"], "rate_limited");
@@ -254,7 +254,7 @@ fn model_keys_are_hidden_from_commands() {
     let profile =
         repo.read(".ralph/models.yaml").replace("api_key_env: \"\"", "api_key_env: ANTHROPIC_API_KEY");
     repo.write(".ralph/models.yaml", &profile);
-    // The repo names a server that is sent a key: nothing is, before that is allowed.
+    // The repo names a server that gets a key: nothing is sent without permission.
     let mut command = env.ralph_command(&repo.dir, &["run", "--isolation", "none", "--json"]);
     TestEnv::finish(command.env("ANTHROPIC_API_KEY", &canary)).exits(3);
     assert!(server.requests("work", "k").is_empty());

@@ -114,7 +114,7 @@ fn apply_switches_branches_only_on_request_and_with_a_clean_tree() {
     assert!(done.stderr.contains(&format!("from main to the new branch {branch}")), "{}", done.stderr);
 }
 
-/// Files of the user's own that a run did not touch are not of its result, in no way of taking it.
+/// User files that a run didn't touch aren't part of its result in any apply mode.
 #[test]
 fn apply_ignores_the_users_unfinished_changes() {
     let env = TestEnv::new(RALPH);

@@ -29,7 +29,7 @@ fn clean_removes_finished_runs_but_keeps_untaken_results() {
     assert!(plan.contains("its work is only in its clone"), "{plan}");
     assert!(folder(&worktree).is_dir());
     let branch = format!("ralph/{worktree}");
-    // Headless, nothing goes without a yes.
+    // Headless, nothing is removed without `--yes`.
     let shown = repo.ralph(&["clean", "--older-than", "0d"]).exits(0);
     assert!(shown.stderr.contains("`ralph clean --older-than 0d --yes` removes it"), "{}", shown.stderr);
     assert!(shown.stdout.contains("of 1 finished run:"), "{}", shown.stdout);

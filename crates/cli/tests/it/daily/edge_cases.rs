@@ -162,7 +162,7 @@ fn headless_clean_lists_what_it_removed() {
     assert!(cleaned.stderr.contains("of 1 finished run removed"), "{cleaned:?}");
 }
 
-/// Programs that walk the tree (`node --test` does) stumble over a link that leads nowhere.
+/// Programs that walk the tree (such as `node --test`) fail on a dangling link.
 #[test]
 fn run_leaves_no_dangling_links_where_checks_run() {
     let env = TestEnv::new(RALPH);

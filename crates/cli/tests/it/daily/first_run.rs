@@ -112,14 +112,14 @@ fn all_missing_requirements_are_reported_together() {
     for what in ["no-such-agent", "no-such-check", "ZAI_API_KEY"] {
         assert!(refused.stderr.contains(what), "{what}: {}", refused.stderr);
     }
-    // Where it works and where it hands over to, too.
+    // Its workspace and its push target, too.
     let refused = ralph_in(&env, &repo.dir, &["run", "--provider", "daytona", "--publish", "pr"]).exits(4);
     for what in ["DAYTONA_API_KEY", "ZAI_API_KEY", "the repo has no remote `origin`"] {
         assert!(refused.stderr.contains(what), "{what}: {}", refused.stderr);
     }
 }
 
-/// The configuration that the older tool's documentation shows, word for word.
+/// The configuration from the older tool's documentation, verbatim.
 const SEED: &str = r#"{
   "modal_priority": ["claude", "codex", "gemini"],
   "modal_selection": "round_robin",
@@ -185,7 +185,7 @@ fn corrected_command_starts_if_the_first_had_no_session() {
     repo.config(
         &json!({"baseline": true, "agents": [repo.agent("stub", "echo x > part.txt; echo '<promise>COMPLETE</promise>'")]}),
     );
-    // It is stopped when the notice of the missing program is there.
+    // It is stopped once the missing program is reported.
     let mut wrong = env.ralph_command(&repo.dir, &["run", "--json", "--verify", "tesst -f part.txt"]);
     let wrong = TestEnv::finish(wrong.env("RALPH_FAULT", "prepare.after"));
     assert_ne!(wrong.code, Some(0), "{}", wrong.stderr);

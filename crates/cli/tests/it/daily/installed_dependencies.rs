@@ -7,7 +7,7 @@ use std::path::Path;
 const TEST_PY: &str = "import os, sys, unittest\nimport laid_in, calc\n\nclass T(unittest.TestCase):\n    def test_x(self):\n        self.assertEqual(sys.prefix, os.path.join(os.getcwd(), '.venv'))\n        self.assertEqual(calc.x, laid_in.WANTED)\n";
 const TEST_JS: &str = "const wanted = require('laid-in');\nrequire('fs').writeFileSync('node_modules/.written-by-a-check', '');\nif (require('./calc').x !== wanted) { console.error('x is wrong'); process.exit(1); }\n";
 
-/// Runs one sentence; `None` where this machine has no sandbox.
+/// Runs one sentence; `None` if this machine has no sandbox.
 fn run(env: &TestEnv, repo: &TestRepo<'_>) -> Option<Finished> {
     let done = ralph_in(env, &repo.dir, &["run", "--json", "Make calc.x two"]);
     if done.code == Some(4) && done.stderr.contains("sandbox") {
@@ -22,7 +22,7 @@ fn worker(env: &TestEnv, work: &str) {
     program(env, "claude", &format!("cat > /dev/null\n{work}\n{}", claude_says("Done.")));
 }
 
-fn said_of_the_start(repo: &TestRepo<'_>) -> String {
+fn journal_text(repo: &TestRepo<'_>) -> String {
     std::fs::read_to_string(repo.record(&repo.latest()).join("events.jsonl")).unwrap()
 }
 
@@ -51,7 +51,7 @@ fn checks_use_the_users_virtual_environment() {
     let config = repo.read(".venv/pyvenv.cfg");
     let Some(done) = run(&env, &repo) else { return };
     assert_eq!(done.json()["success"], true);
-    let said = said_of_the_start(&repo);
+    let said = journal_text(&repo);
     assert!(said.contains("the checks use what is installed already: `.venv` (read-only)"), "{said}");
     assert_eq!((repo.read("calc.py"), repo.read(".venv/pyvenv.cfg")), ("x = 2\n".into(), config));
     assert_eq!(repo.git(&["status", "--porcelain"]), " M calc.py\n?? .venv/");
@@ -65,7 +65,7 @@ fn checks_use_installed_node_packages() {
         ("check.js", TEST_JS),
         ("package.json", r#"{"name":"calc","version":"1.0.0","scripts":{"test":"node check.js"}}"#),
         (".gitignore", "node_modules/\n"),
-        // What it names cannot be fetched: nothing is installed again.
+        // The packages can't be downloaded, so nothing is installed again.
         ("package-lock.json", r#"{"name":"calc","version":"1.0.0","lockfileVersion":3,"packages":{}}"#),
     ];
     let repo = TestRepo::new(&env, "home/code/repo", &files);
@@ -77,7 +77,7 @@ fn checks_use_installed_node_packages() {
     worker(&env, "echo 'exports.x = 2' > calc.js");
     let Some(done) = run(&env, &repo) else { return };
     assert_eq!(done.json()["success"], true);
-    let said = said_of_the_start(&repo);
+    let said = journal_text(&repo);
     assert!(said.contains("the checks use what is installed already: a copy of `node_modules`"), "{said}");
     assert_eq!(repo.read("calc.js"), "exports.x = 2\n");
     assert!(!repo.dir.join("node_modules/.written-by-a-check").exists());

@@ -86,8 +86,8 @@ fn guardrails_are_managed_without_a_run() {
     assert!(shown.contains("keep the public API"), "{shown}");
 }
 
-/// What a session does with the rules, while a person removes one: the agent adds a rule and tries to remove another.
-fn meddling(person: &str) -> String {
+/// A session during which the user removes a rule: the agent adds one and tries to remove another.
+fn rule_changing_agent(person: &str) -> String {
     format!(
         "cat > /dev/null\n[ $RALPH_ITERATION -gt 1 ] || {{ {person}; }}\n\
          printf '\\n### guardrail: lesson %s\\n- instruction: look twice\\n' $RALPH_ITERATION >> .ralph/guardrails.md\n\
@@ -102,11 +102,11 @@ fn removed_guardrails_stay_removed_during_a_run() {
         let repo = TestRepo::with_task(&env);
         repo.ralph(&["guardrail", "add", "never edit generated files"]).exits(0);
         let here = repo.dir.display();
-        // In a sandbox there is no way out to `ralph`: the person acts beforehand.
+        // A sandboxed agent can't reach `ralph`, so the user acts beforehand.
         let sandboxed = place.is_empty();
         let person = format!("{RALPH} -C {here} guardrail remove 'generated files' > /dev/null 2>&1");
         let person = if sandboxed { "true".to_owned() } else { person };
-        repo.configure(&[repo.agent("stub", &meddling(&person))], "test -f x.txt", &json!({}));
+        repo.configure(&[repo.agent("stub", &rule_changing_agent(&person))], "test -f x.txt", &json!({}));
         let done = repo.ralph(&[&["run"][..], place].concat());
         if sandboxed && done.code == Some(4) {
             ralph_loop_testkit::skip("no sandbox here");
@@ -137,7 +137,7 @@ fn an_agent_cannot_remove_a_guardrail() {
     assert!(repo.kinds().contains(&"restored".to_owned()));
 }
 
-/// The bytes that two prompts share at their beginning.
+/// The length of the common prefix of two prompts.
 fn shared(one: &str, two: &str) -> usize {
     one.bytes().zip(two.bytes()).take_while(|(a, b)| a == b).count()
 }

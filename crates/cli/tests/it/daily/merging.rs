@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 const LINES: &str = "one\ntwo\nthree\nfour\nfive\n";
 
-/// A repo whose run, in a worktree, has made `two` of its file `TWO` and added another one.
+/// A repo with a worktree run that changed `two` to `TWO` in its file and added another file.
 fn ran<'a>(env: &'a TestEnv, name: &str, place: &[&str]) -> TestRepo<'a> {
     let repo = TestRepo::new(env, name, &[("PROMPT.md", "# Task\n"), ("list.txt", LINES)]);
     repo.stub(
@@ -18,7 +18,7 @@ fn ran<'a>(env: &'a TestEnv, name: &str, place: &[&str]) -> TestRepo<'a> {
     repo
 }
 
-/// Four lines on, the two edits do not touch each other, but a patch alone would not fit.
+/// The two edits are four lines apart: they don't overlap, but a plain patch would fail.
 #[test]
 fn nearby_user_edits_are_merged_in_every_apply_mode() {
     let env = TestEnv::new(RALPH);
@@ -41,7 +41,7 @@ fn nearby_user_edits_are_merged_in_every_apply_mode() {
                 "{name}: only the user's edit is left"
             );
         }
-        // A second time there is nothing left to do.
+        // A second `apply` has nothing to do.
         let again = repo.ralph(&[args.as_slice(), &["--json"]].concat()).exits(0).json();
         assert_eq!(again["already_there"], true, "{name}: {again}");
     }
@@ -59,7 +59,7 @@ fn committed_user_edits_are_merged() {
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
 }
 
-/// The same line on both sides: nothing is touched, and following the hint ends in both.
+/// Both sides changed the same line: `apply` changes nothing, and following the hint merges both.
 #[test]
 fn conflict_changes_nothing_and_its_hint_works() {
     let env = TestEnv::new(RALPH);
@@ -90,7 +90,7 @@ fn conflict_changes_nothing_and_its_hint_works() {
     assert!(both.contains("\n2\n") && both.contains("\nTWO\n") && both.contains("<<<<<<<"), "{both}");
 }
 
-/// In place the files have the result already; what the user made of it since is left alone by a commit of the result.
+/// In place the files already have the result; committing it leaves later user edits uncommitted.
 #[test]
 fn in_place_commit_keeps_later_user_edits() {
     let env = TestEnv::new(RALPH);
@@ -155,7 +155,7 @@ fn changed_repo_hooks_must_be_reviewed_first() {
     );
 }
 
-/// A run that began with uncommitted files of the user's: a fork of it has them before it, too, and its branch does not.
+/// A run that started with uncommitted user files: its fork starts with them, too, and its branch doesn't have them.
 #[test]
 fn fork_starts_with_the_original_uncommitted_files() {
     let env = TestEnv::new(RALPH);
@@ -165,7 +165,7 @@ fn fork_starts_with_the_original_uncommitted_files() {
     let works = "cat mine.txt >> seen.txt; n=$(grep -c . seen.txt); echo part $n >> part.txt; echo '<promise>COMPLETE</promise>'";
     let agents =
         [repo.agent("stub", works), repo.agent("other", &format!("sed -i s/^one/ONE/ list.txt; {works}"))];
-    // The check needs what is not committed.
+    // The check needs the uncommitted file.
     repo.configure(
         &agents,
         "grep -q mine mine.txt && grep -q 'part 2' part.txt",
@@ -184,7 +184,7 @@ fn fork_starts_with_the_original_uncommitted_files() {
         let branch = format!("ralph/{run}");
         let files = repo.git(&["ls-tree", "-r", "--name-only", &branch]);
         assert!(files.contains("part.txt") && !files.contains("mine.txt"), "{at}: {files}");
-        // What is taken home is the work, on top of what the user has not committed.
+        // The result is applied on top of the user's uncommitted changes.
         let diff = repo.ralph(&["diff", &run]).exits(0).stdout;
         assert!(!diff.contains("b/mine.txt") && !diff.contains("+FIVE"), "{at}: {diff}");
         repo.ralph(&["apply", &run]).exits(0);
@@ -212,7 +212,7 @@ fn worktree_reports_the_uncommitted_files_it_lacks() {
     assert!(done.stderr.contains(said), "{}", done.stderr);
 }
 
-/// A fork that finds everything done has a result all the same: that of the first run.
+/// A fork that has nothing to do still has a result: that of the first run.
 #[test]
 fn proven_fork_without_changes_says_how_to_apply_the_result() {
     let env = TestEnv::new(RALPH);
@@ -225,7 +225,7 @@ fn proven_fork_without_changes_says_how_to_apply_the_result() {
     assert_eq!(repo.read("added.txt"), "new\n");
 }
 
-/// The price note of a fork is about the agents of the fork.
+/// A fork's price note is about the fork's agents.
 #[test]
 fn fork_reports_its_own_agents() {
     let env = TestEnv::new(RALPH);

@@ -4,7 +4,7 @@ use super::{RALPH, calc, capable_claude, claude_says, program, ralph_in};
 use ralph_loop_testkit::TestEnv;
 use std::path::Path;
 
-/// The commands of `ralph` that stand in backticks on `next:` lines, as arguments. Those with a gap to fill are left out.
+/// The arguments of all `ralph` commands in backticks on `next:` lines, without commands that have placeholders.
 fn commands(said: &str) -> Vec<Vec<String>> {
     let lines = said.lines().filter(|line| line.trim_start().starts_with("next:"));
     let quoted = lines.flat_map(|line| line.split('`').skip(1).step_by(2));
@@ -17,7 +17,7 @@ fn commands(said: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Runs each of them; what undoes the result comes last, as a reader would.
+/// Runs each of them; commands that undo the result come last.
 #[track_caller]
 fn each_works(env: &TestEnv, folder: &Path, said: &str, codes: &[i32]) -> usize {
     let mut all = commands(said);

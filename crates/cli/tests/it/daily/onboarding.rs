@@ -7,7 +7,7 @@ use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// The result of a run, or nothing where this machine has no sandbox.
+/// The result of a run; `None` if this machine has no sandbox.
 fn sandboxed(done: Finished) -> Option<serde_json::Value> {
     match done.code {
         Some(4) => {
@@ -47,7 +47,7 @@ fn clean_removes_worktrees_and_clones_but_keeps_their_branches() {
     let again = clean(&repo);
     assert_eq!(again["runs"][0]["branch"], branch, "{again}");
     assert!(!repo.git(&["branch", "--list"]).contains(&branch));
-    // A clone that alone holds the work stays, and goes once that was taken home.
+    // A clone with the only copy of the work stays, and is removed once the work was applied.
     repo.write("calc.py", "x = 1\n");
     repo.git(&["commit", "-q", "-am", "back to one"]);
     let clone = ralph_in(&env, &repo.dir, &["run", "--clone", ".", "--json", "Make it two"]).exits(0).json();
@@ -105,7 +105,7 @@ fn pull_request_summary_is_the_agents_summary() {
     );
 }
 
-/// The file below a folder that holds these words.
+/// The file below a folder that contains this text.
 fn find_text(folder: &Path, words: &str) -> String {
     let mut open = vec![folder.to_owned()];
     loop {
@@ -159,8 +159,8 @@ fn find(env: &TestEnv, name: &str) -> Option<PathBuf> {
     Some(Path::new(&home).join(name)).filter(|path| path.exists())
 }
 
-/// A PATH with `git` and a shell alone, whatever else this machine has.
-fn without_go(env: &TestEnv) -> String {
+/// A PATH with only `git` and a shell.
+fn path_without_go(env: &TestEnv) -> String {
     let few = env.path("few");
     std::fs::create_dir_all(&few).unwrap();
     for name in ["git", "sh"] {
@@ -184,7 +184,7 @@ fn the_doctor_names_checks_that_cannot_start() {
         format!("{checks:?}")
     };
     let repo = TestRepo::new(&env, "go", &[("go.mod", "module x\n")]);
-    let said = found(&repo, &without_go(&env));
+    let said = found(&repo, &path_without_go(&env));
     assert!(said.contains("missing") && said.contains("`go` does not exist"), "{said}");
     let task = "---\ntask_id: t-1\nmax_iterations: 3\nmax_wall_time_minutes: 5\nmax_cost_usd_estimate: 1\n---\n# Task: Two\n\n## Success criteria\n- [ ] M1.1 it is two\n  - verify: `nosuch-linter --all`\n- [ ] M1.2 it is there\n  - verify: `test -f a && ls a`\n";
     let repo = TestRepo::new(&env, "lines", &[("ralph_task.md", task)]);

@@ -79,7 +79,7 @@ fn user_edits_in_a_submodule_are_not_the_agents() {
     assert!(!done.stderr.contains("submodule"), "{}", done.stderr);
 }
 
-/// An agent that has no format for errors, and says only that it may not work.
+/// An agent without an error format that prints only a refusal.
 #[test]
 fn logged_out_agent_ends_the_run_and_suggests_the_probe() {
     let env = TestEnv::new(RALPH);
@@ -119,7 +119,7 @@ fn agent_output_about_logins_is_not_a_logout() {
     }
 }
 
-/// Sandboxed in place: what a session had written when it was cut is kept for who wants to see it, and nowhere else.
+/// Sandboxed in place: the files of an interrupted session are kept only in its copy.
 #[test]
 fn cancel_hands_over_nothing_of_an_interrupted_session() {
     for signal in ["-INT", "-KILL", ""] {
@@ -141,7 +141,7 @@ fn cancel_hands_over_nothing_of_an_interrupted_session() {
         }
         let run = repo.latest();
         let home = repo.record(&run).ancestors().nth(2).unwrap().to_owned();
-        until("the half of a file", || half_of(&home).then_some(()));
+        until("the half of a file", || has_session_files(&home).then_some(()));
         if !signal.is_empty() {
             TestEnv::finish(env.command("kill", &repo.dir).args([signal, &pid]));
             TestEnv::wait(child);
@@ -170,8 +170,8 @@ fn cancel_hands_over_nothing_of_an_interrupted_session() {
     }
 }
 
-/// Whether some folder of this machine's state has what the session has written.
-fn half_of(state: &std::path::Path) -> bool {
+/// Whether a folder of this machine's state has the session's files.
+fn has_session_files(state: &std::path::Path) -> bool {
     let mut left = vec![state.to_owned()];
     while let Some(folder) = left.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -222,7 +222,7 @@ fn cost_during_the_first_session_is_unknown_not_zero() {
 
 const NPM: &str = r#"{"scripts":{"test":"sh test.sh"}}"#;
 
-/// A repo whose tests live in `packages/web` alone, and a stand-in for npm.
+/// A repo with tests only in `packages/web`, and a fake npm.
 fn monorepo(env: &TestEnv) -> TestRepo<'_> {
     program(env, "npm", "exec sh test.sh");
     program(
@@ -322,7 +322,7 @@ fn empty_plan_suggests_the_plan_command() {
     assert!(repo.read("ralph/tasks.json").contains("userStories"));
 }
 
-/// Green checks and no promise: the way out is named at the end.
+/// Checks pass without a promise: the end names the setting.
 #[test]
 fn missing_promise_names_the_setting_that_drops_it() {
     let env = TestEnv::new(RALPH);

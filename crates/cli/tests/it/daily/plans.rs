@@ -142,7 +142,7 @@ fn working_folder_memory_is_not_part_of_the_result() {
     assert!(names.contains("packages/a/c.txt") && !names.contains(".ralph"), "{names}");
 }
 
-/// Thousands of stories: what the engine itself takes for them counts, so the time of a run is its end, whatever sessions take.
+/// Thousands of stories: the engine's own time counts against the run's time limit.
 #[test]
 fn plan_with_thousands_of_stories_stays_fast() {
     let env = TestEnv::new(RALPH);
@@ -169,7 +169,7 @@ fn plan_with_thousands_of_stories_stays_fast() {
         let agent = repo.agent("stub", &format!("cat > /dev/null\n{work}\necho worked"));
         repo.configure(&[agent], "sh test.sh", &json!({"stuck_detection": {"disabled": true}}));
     };
-    // One story a session, and sessions that take no time.
+    // One story per session, and sessions that take no time.
     configure(one);
     let run = repo.ralph(&[RUN, &["--json", "-n", "4000", "--max-seconds", "6"]].concat()).exits(1).json();
     assert_eq!(run["reason"], "timeout", "{run}");

@@ -5,7 +5,7 @@ use ralph_loop_testkit::env::until;
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use std::process::{Command, Stdio};
 
-/// A repo whose unittest wants `calc.x` to be 2 and a file that git ignores.
+/// A repo whose unittest expects `calc.x` to be 2, with an ignored file.
 fn repo<'a>(env: &'a TestEnv, needs_local: bool) -> TestRepo<'a> {
     let local = if needs_local { "        self.assertTrue(os.path.exists('local.txt'))\n" } else { "" };
     let test = format!(
@@ -19,8 +19,8 @@ fn repo<'a>(env: &'a TestEnv, needs_local: bool) -> TestRepo<'a> {
     TestRepo::new(env, "repo", &files)
 }
 
-/// A `claude` that tells what it does: it reads, runs a command that fails, edits, and says this at its end.
-fn telling_claude(env: &TestEnv, edits: &str, words: &str) {
+/// A `claude` that reports its steps: it reads, runs a failing command, edits, and ends with this text.
+fn verbose_claude(env: &TestEnv, edits: &str, words: &str) {
     let event = |content: &str| {
         format!(
             "cat <<'END'\n{{\"type\":\"assistant\",\"message\":{{\"role\":\"assistant\",\"content\":[{content}]}}}}\nEND\n"
@@ -37,7 +37,7 @@ fn telling_claude(env: &TestEnv, edits: &str, words: &str) {
     program(env, "claude", &format!("cat > /dev/null\n{text}{read}{bash}{result}{edits}\n{says}"));
 }
 
-/// Runs `ralph` on a terminal of this width; the screen as it was written, without colours.
+/// Runs `ralph` on a terminal of this width; returns its raw output without colors.
 fn on_terminal(env: &TestEnv, repo: &TestRepo<'_>, columns: usize, args: &str) -> Option<String> {
     let line = format!("{RALPH} {args}");
     let mut shell = Command::new("script");
@@ -57,7 +57,7 @@ fn on_terminal(env: &TestEnv, repo: &TestRepo<'_>, columns: usize, args: &str) -
     }
 }
 
-/// Lines of a screen as a person has seen them: what was drawn over is gone.
+/// The visible lines of a screen, without overwritten text.
 fn lines(screen: &str) -> Vec<String> {
     let last = |line: &str| line.rsplit("\u{1b}[2K").next().unwrap_or_default().trim_end().to_owned();
     screen.split('\n').map(|line| last(line.trim_end_matches('\r'))).collect()
@@ -67,7 +67,7 @@ fn lines(screen: &str) -> Vec<String> {
 fn a_terminal_shows_each_tool_call_and_the_agents_last_sentence() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, false);
-    telling_claude(
+    verbose_claude(
         &env,
         "sleep 1; echo 'x = 2' > calc.py",
         "I set it to two. That is what the test expects of it.",
@@ -93,13 +93,12 @@ fn a_terminal_shows_each_tool_call_and_the_agents_last_sentence() {
     assert_eq!(quiet.trim(), "", "quiet is quiet");
 }
 
-/// Everything that was ever drawn, also what was drawn over: no frame is wider than the terminal, and what a person waits for
-/// stands first.
+/// Every drawn frame, including overwritten ones: no frame is wider than the terminal, and the current step comes first.
 #[test]
 fn narrow_status_line_fits_and_shows_the_silence() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, false);
-    telling_claude(
+    verbose_claude(
         &env,
         "sleep 2; echo 'x = 2' > calc.py",
         "I set it to two. That is what the test expects.",
@@ -119,7 +118,7 @@ fn narrow_status_line_fits_and_shows_the_silence() {
 fn without_a_terminal_there_is_one_line_per_step_and_failures_say_why() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, false);
-    telling_claude(&env, "echo 'x = 3' > calc.py", "I set it to three. That should be enough of it.");
+    verbose_claude(&env, "echo 'x = 3' > calc.py", "I set it to three. That should be enough of it.");
     let args = ["run", "--isolation", "none", "--max-iterations", "1", "Make it two"];
     let run = ralph_in(&env, &repo.dir, &args).exits(1);
     let steps = [
@@ -158,7 +157,7 @@ fn without_a_terminal_there_is_one_line_per_step_and_failures_say_why() {
 fn logs_show_tool_calls_and_agent_output_as_text() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, false);
-    telling_claude(&env, "echo 'x = 2' > calc.py", "I set it to two. That is what the test expects of it.");
+    verbose_claude(&env, "echo 'x = 2' > calc.py", "I set it to two. That is what the test expects of it.");
     ralph_in(&env, &repo.dir, &["run", "--isolation", "none", "Make it two"]).exits(0);
     let followed = repo.ralph(&["logs", "-f"]).exits(0).stdout;
     for line in ["> reading test_calc.py", "That is what the test expects of it.", "> running `python3"] {
@@ -186,7 +185,7 @@ fn logs_show_tool_calls_and_agent_output_as_text() {
 fn criteria_failed_by_the_final_check_are_not_ticked() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, true);
-    telling_claude(
+    verbose_claude(
         &env,
         "echo 'x = 2' > calc.py; touch local.txt",
         "I made the file that the test asks for.",
@@ -210,7 +209,7 @@ fn criteria_failed_by_the_final_check_are_not_ticked() {
 fn times_use_the_readers_time_zone() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, false);
-    telling_claude(&env, "echo 'x = 2' > calc.py", "I set it to two, as the test wants.");
+    verbose_claude(&env, "echo 'x = 2' > calc.py", "I set it to two, as the test wants.");
     ralph_in(&env, &repo.dir, &["run", "--isolation", "none", "Make it two"]).exits(0);
     let hour = |zone: &str| {
         let logs = TestEnv::finish(env.ralph_command(&repo.dir, &["logs"]).env("TZ", zone)).exits(0).stdout;

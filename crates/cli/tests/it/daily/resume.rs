@@ -5,7 +5,7 @@ use ralph_loop_testkit::env::until;
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use std::process::Stdio;
 
-/// A `claude` that waits in its first session until the file `go` is on this machine, and writes a second file afterwards.
+/// A `claude` whose first session waits for the file `go` and then writes a second file.
 fn waiting_claude(env: &TestEnv) {
     let (began, go) = (env.path("began"), env.path("go"));
     let script = format!(
@@ -148,6 +148,6 @@ fn identical_checks_run_once_per_tree() {
     );
     repo.run(&[]).exits(0);
     assert_eq!(repo.events_named("check_finished").len(), 4, "each has its result");
-    // At the start twice, as it fails there; once in the workspace, and once in the final check.
+    // Twice at the start, because it fails there; once in the workspace, and once in the final check.
     assert_eq!(std::fs::read_to_string(&log).unwrap(), "x\nx\ny\nx\ny\nx\ny\n");
 }

@@ -41,13 +41,13 @@ fn a_task_that_names_a_repo_is_run_in_a_clone_of_it_from_a_plain_folder() {
     // The folder knows its run.
     let status = ralph_in(&env, &folder, &["status", "--json"]).exits(0).json();
     assert_eq!(status["run_id"], done["run_id"]);
-    // Sandboxed, too.
+    // The same, sandboxed.
     let sandboxed = ralph_in(&env, &folder, &["run", "--publish", "none", "--new", "--json"]);
     match sandboxed.code {
         Some(4) => ralph_loop_testkit::skip("no sandbox here"),
         _ => assert_eq!(sandboxed.exits(0).json()["success"], true),
     }
-    // A second run sees what the repo has by then.
+    // A second run sees the repo's current state.
     let source = env.path("upstream");
     std::fs::write(source.join("later.txt"), "later\n").unwrap();
     let git = |args: &[&str]| TestEnv::finish(env.command("git", &source).args(args)).exits(0);
@@ -189,7 +189,7 @@ fn initial_check_results_are_shown() {
     );
     assert!(told < done.stderr.find("iteration 1").unwrap(), "{}", done.stderr);
     assert!(done.stderr.contains("`--verify CMD` names another command"), "{}", done.stderr);
-    // Where everything passes already, that is said without being asked.
+    // If all checks already pass, `ralph` says so by default.
     let done = repo.ralph(&["run", "--isolation", "none", "--new"]);
     assert!(
         done.stderr.contains("warning: every check passes already, before any work (tests)"),

@@ -16,16 +16,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Inputs that are made on every change.
+/// Inputs that are generated on every change.
 const SHORT: u64 = 500;
 /// The longest input.
 const INPUT_MAX: usize = 64 * 1024;
-/// Memory that a reader may take at once: so much, and so many times its input.
+/// Memory limit of a reader: a base amount and a factor of the input size.
 const MEMORY_MAX: usize = 48 * 1024 * 1024;
 const MEMORY_PER_BYTE: usize = 512;
-/// An input that keeps a reader busy for longer has found something.
+/// An input that takes a reader longer than this is a finding.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Inputs that are remembered because something new was seen with them.
+/// Maximum number of inputs kept because they reached something new.
 const REMEMBERED: usize = 4000;
 
 /// Reads an input and returns a number for what it has seen. Inputs with a new number are mutated further.
@@ -135,11 +135,11 @@ fn fuzz(name: &'static str, reader: Reader) {
     }
 }
 
-/// Reads one input; the error says what is wrong with its reader.
+/// Reads one input; the error describes the reader's fault.
 fn attempt(reader: Reader, input: &[u8]) -> Result<u64, String> {
     memory::begin();
     let shape = catch_unwind(AssertUnwindSafe(|| reader(input)));
-    let (taken, allowed) = (memory::most(), MEMORY_MAX + MEMORY_PER_BYTE * input.len());
+    let (taken, allowed) = (memory::peak(), MEMORY_MAX + MEMORY_PER_BYTE * input.len());
     let shape = shape.map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
@@ -151,14 +151,14 @@ fn attempt(reader: Reader, input: &[u8]) -> Result<u64, String> {
     Ok(shape)
 }
 
-/// Puts an input into the corpus, where it is read on every change from now on.
+/// Adds an input to the corpus, so that every later change is tested with it.
 fn keep(name: &str, input: &[u8]) -> PathBuf {
     let path = corpus(name).join(format!("found-{:016x}", readers::hash(input)));
     std::fs::write(&path, input).expect("an input can be kept");
     path
 }
 
-/// Keeps an input that its reader never comes back from, or that ends the process.
+/// Keeps an input whose reader hangs or ends the process.
 struct Watch {
     current: PathBuf,
     begun: std::sync::Arc<AtomicU64>,
@@ -187,7 +187,7 @@ impl Watch {
 
     fn begins(&self, input: &[u8]) {
         self.begun.fetch_add(1, Ordering::Relaxed);
-        // A stack that is used up ends the process: what it was reading is found here.
+        // A stack overflow ends the process; this file then has the input.
         std::fs::write(&self.current, input).expect("an input can be noted");
     }
 }

@@ -95,7 +95,7 @@ impl<'a> World<'a> {
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// What must be true at the end, whatever happened on the way.
+    /// Asserts what must hold at the end, whatever happened before.
     fn check(&self, what: &str, id: &str, issue: u64) {
         let events = self.events(id);
         let seqs: Vec<u64> = events.iter().map(|e| e["seq"].as_u64().unwrap()).collect();
@@ -143,7 +143,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// Requests that can fail, and how.
+/// Requests that can fail, and their failures.
 fn faults(random: &mut Random) -> (&'static str, Fault) {
     let parts = [
         "POST /repos/octo/app/pulls",
@@ -177,7 +177,7 @@ fn interrupted_handover_ends_proven_with_one_pull_request() {
     for round in 0..rounds {
         world.round = round;
         let issue = world.fake.add_issue(&format!("Round {round}"), "Write `part1.txt` to `part3.txt`.", &[]);
-        // The first one shows how long a run takes.
+        // The first round measures how long a run takes.
         let kind = if round == 0 { 9 } else { random.below(4) };
         let mut what = format!(
             "round {round}: {}",
@@ -214,7 +214,7 @@ fn interrupted_handover_ends_proven_with_one_pull_request() {
                 whole = begun.elapsed().as_millis() as u64;
             }
             if code != Some(0) && world.run_id().is_empty() {
-                // Refused before it began: the host failed while it was asked what may be done.
+                // Refused before the start: the host failed during the permission check.
                 TestEnv::finish(&mut world.start(issue)).exits(0);
             } else if code != Some(0) {
                 world.until_proven(&what);
@@ -234,7 +234,7 @@ fn interrupted_handover_ends_proven_with_one_pull_request() {
             if kind == 1 && pushed.is_some_and(|commit| !commit.is_empty()) && !over {
                 what.push_str(" (from the state ref)");
                 let state = env.path(&format!("state-{round}"));
-                // What the killed engine had started may write for a moment yet.
+                // Child processes of the killed engine may still write for a moment.
                 until("the machine is lost", || match std::fs::remove_dir_all(&state) {
                     Ok(()) => Some(()),
                     Err(_) => (!state.exists()).then_some(()),

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 const PARTS: u32 = 3;
 
-/// Writes one missing part each time, so that lost work shows as a lost part. Now and then it does what agents do to branches.
+/// Writes one missing part each time, so that lost work shows as a lost part. Sometimes it creates or switches branches.
 const AGENT: &str = r#"
 cat > /dev/null
 case $RALPH_ITERATION in
@@ -59,8 +59,8 @@ impl<'a> Round<'a> {
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
-    /// The user works, too: a commit, now and then a branch, a tag or a tidy-up of the refs.
-    fn user_works(&mut self, random: &mut Random) {
+    /// The user's work: a commit, sometimes a branch, a tag or packed refs.
+    fn act_as_user(&mut self, random: &mut Random) {
         self.commits += 1;
         let n = self.commits.to_string();
         self.repo.write("mine.txt", &format!("{n}\n"));
@@ -132,8 +132,8 @@ impl<'a> Round<'a> {
         shown.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// Nothing is left in the user's repo that a killed process left there.
-    fn nothing_half_made(&self) {
+    /// Asserts that killed processes left nothing in the user's repo.
+    fn assert_no_leftovers(&self) {
         let mut locks = Vec::new();
         find_locks(&self.repo.dir.join(".git"), &mut locks);
         assert!(locks.is_empty(), "{}: {locks:?}", self.what);
@@ -156,7 +156,7 @@ impl<'a> Round<'a> {
     }
 }
 
-/// Lock files of git, and not those that a run keeps for itself.
+/// Finds git's lock files, without the run's own.
 fn find_locks(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -195,7 +195,7 @@ fn parallel_runs_end_proven_despite_kills_and_user_commits() {
         let begun = Instant::now();
         let mut runs = [round.start(PLACES[first]), round.start(PLACES[second])];
         if number == 0 {
-            // The first round shows how long two runs take.
+            // The first round measures how long two runs take.
             for run in &mut runs {
                 let _ = run.wait();
             }
@@ -203,19 +203,19 @@ fn parallel_runs_end_proven_despite_kills_and_user_commits() {
         } else {
             let (early, late) = (random.below(whole), random.below(whole));
             std::thread::sleep(Duration::from_millis(early));
-            round.user_works(&mut random);
+            round.act_as_user(&mut random);
             signal(&runs[0], one);
             std::thread::sleep(Duration::from_millis(late.saturating_sub(early)));
             signal(&runs[1], two);
             for run in &mut runs {
                 let _ = run.wait();
             }
-            round.user_works(&mut random);
+            round.act_as_user(&mut random);
         }
         for id in round.runs() {
             round.until_proven(&id);
         }
-        // Killed before there was a run, it is started again as a person would.
+        // If it was killed before the run existed, it is started again.
         for place in [PLACES[first], PLACES[second]].into_iter().skip(round.runs().len().min(2)) {
             let done = round.repo.ralph(place);
             if done.code == Some(4) && done.stderr.contains("sandbox") {
@@ -230,6 +230,6 @@ fn parallel_runs_end_proven_despite_kills_and_user_commits() {
         for id in &ids {
             round.check(id);
         }
-        round.nothing_half_made();
+        round.assert_no_leftovers();
     }
 }

@@ -9,7 +9,7 @@ mod settings;
 use machine::{Machine, programs};
 use ralph_loop_testkit::model_server::ModelServer;
 
-/// A whole run: the CLI writes a file, runs a command, promises; the verifier agrees.
+/// A whole run: the CLI writes a file, runs a command and promises; the check passes.
 fn run_is_proven(cli: &'static str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
@@ -33,13 +33,13 @@ fn run_is_proven(cli: &'static str) {
     assert!(usage["tokens"]["cached"].as_u64().unwrap() >= 2400, "{usage}");
     assert!(usage["tokens"]["output"].as_u64().unwrap() >= 120, "{usage}");
     assert!(usage["model"].is_string(), "{usage}");
-    // Two of them tell what they cost; for the others the price list does.
+    // Two of them report their cost; the others use the price list.
     let basis = if matches!(cli, "claude" | "opencode") { "reported" } else { "estimated" };
     assert_eq!(usage["basis"], basis, "{usage}");
     assert!(usage["cost"].as_f64().is_some_and(|cost| cost > 0.001), "{usage}");
 }
 
-/// How `ralph probe` calls the end of a session in which the provider does what `scenario` says.
+/// Asserts the name that `ralph probe` gives to the end of a session in `scenario`.
 fn assert_fault_outcome(cli: &'static str, scenario: &str, word: &str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
@@ -52,7 +52,7 @@ fn assert_fault_outcome(cli: &'static str, scenario: &str, word: &str) {
     assert_eq!(report["end"], word, "{report}");
 }
 
-/// A test for each fault of a provider and the word that a run has for it.
+/// A test for each provider failure and the run's name for it.
 macro_rules! faults_of {
     ($cli:ident: $($scenario:ident => $word:literal),+ $(,)?) => {
         mod $cli {
@@ -162,7 +162,7 @@ faults_of! {
     nomodel => "agent failed",
 }
 
-// It waits out limits and an overloaded provider in silence, so those are left to the idle time-out.
+// It waits silently for limits and an overloaded provider, so the idle timeout ends those.
 faults_of! {
     qwen:
     auth => "not logged in",
@@ -172,7 +172,7 @@ faults_of! {
     streamcut => "provider overloaded",
 }
 
-/// The same in the sandbox, in the user's own folder, as the README's first command does it: the CLI finds its own parts, its login and the model's server.
+/// The same in the sandbox in the user's folder, like the README's first command: the CLI finds its files, its login and the model's server.
 fn works_in_the_sandbox(cli: &'static str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();

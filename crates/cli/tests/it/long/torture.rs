@@ -73,18 +73,18 @@ impl<'a> Torture<'a> {
     /// Restarts until the run ends.
     fn restart(&self) -> Finished {
         let done = self.repo.ralph(self.run);
-        self.no_survivors();
+        self.assert_no_survivors();
         done
     }
 
-    fn no_survivors(&self) {
+    fn assert_no_survivors(&self) {
         let text = std::fs::read_to_string(self.env.path("survivors")).unwrap_or_default();
         for pid in text.lines().filter_map(|l| l.trim().parse().ok()) {
             until(&format!("the end of process {pid}"), || (!is_alive(pid)).then_some(()));
         }
     }
 
-    /// What must be true at the end, however often the run was killed.
+    /// Asserts what must hold at the end, however often the run was killed.
     fn check(&self, what: &str, exact: Exact) {
         let events = self.repo.events();
         let seqs: Vec<u64> = events.iter().map(|e| e["seq"].as_u64().unwrap()).collect();
@@ -135,7 +135,7 @@ impl<'a> Torture<'a> {
         let proof: serde_json::Value = serde_json::from_str(&self.repo.run_file("proof.json")).unwrap();
         assert_eq!(proof["passed"], true, "{what}");
         assert_eq!(proof["commit"].as_str().unwrap(), self.repo.git(&["rev-parse", &work]), "{what}");
-        // The user's own is as it was, and nothing of it was committed.
+        // The user's files are unchanged and uncommitted.
         assert_eq!(self.repo.read("mine.txt"), "the user's own, not committed\n", "{what}");
         assert_eq!(
             self.repo.git(&["status", "--porcelain", "--untracked-files=all"]),
@@ -145,7 +145,7 @@ impl<'a> Torture<'a> {
         assert_eq!(self.repo.git(&["stash", "list"]), "", "{what}");
     }
 
-    /// As before the run, for the next round.
+    /// Restores the state before the run for the next round.
     fn reset(&self) {
         for n in 1..=4 {
             let _ = std::fs::remove_file(self.repo.dir.join(format!("part{n}.txt")));
@@ -162,7 +162,7 @@ fn run_killed_at_every_boundary_ends_the_same() {
     at_every_boundary(&Torture::new(&env), "");
 }
 
-/// The agent works on a copy of the tree: what is handed back is whole, too, wherever the hand-back is cut off.
+/// The agent works on a copy of the tree: the copied-back result is complete, wherever the run is killed.
 #[test]
 fn sandboxed_run_killed_at_every_boundary_ends_the_same() {
     let env = TestEnv::new(RALPH);
@@ -174,7 +174,7 @@ fn sandboxed_run_killed_at_every_boundary_ends_the_same() {
     assert!(copies <= 1, "{copies} copies of runs that are over are left");
 }
 
-/// `some` names the boundaries that the short form looks at.
+/// `some` names the boundaries of the short form.
 fn at_every_boundary(torture: &Torture<'_>, some: &str) {
     let trace = torture.env.path("trace");
     let first = torture.start_with("RALPH_TRACE", trace.to_str().unwrap());
@@ -184,7 +184,7 @@ fn at_every_boundary(torture: &Torture<'_>, some: &str) {
     }
     first.exits(0);
     torture.check("unkilled", Exact::Commits);
-    torture.no_survivors();
+    torture.assert_no_survivors();
     let text = std::fs::read_to_string(&trace).unwrap();
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     for name in text.lines().filter_map(|l| Some(l.split_once(' ')?.1)) {
@@ -203,7 +203,7 @@ fn at_every_boundary(torture: &Torture<'_>, some: &str) {
             let fault = format!("{name}#{n}");
             let killed = torture.start_with("RALPH_FAULT", &fault);
             assert_eq!(killed.code, None, "{fault} did not kill: {}", killed.stderr);
-            torture.no_survivors();
+            torture.assert_no_survivors();
             if name != "finish.after" {
                 let again = torture.restart().exits(0);
                 assert!(again.stderr.contains("continuing unfinished run"), "{fault}: {}", again.stderr);
@@ -253,7 +253,7 @@ fn run_killed_at_random_times_ends_proven() {
             }
         }
         let first = TestEnv::wait(child);
-        torture.no_survivors();
+        torture.assert_no_survivors();
         let finished = torture.repo.kinds().iter().any(|k| k == "finished");
         if !finished {
             torture.restart().exits(0);
@@ -290,7 +290,7 @@ fn run_with_a_truncated_journal_and_torn_artifacts_finishes() {
         copy(&pristine, &torture.repo.dir);
         std::fs::remove_dir_all(&dir).unwrap();
         copy(&pristine_record, &dir);
-        // As after a power cut on a machine whose other copy was lost as well: no sealed one.
+        // As after a power cut that also lost the sealed copy.
         let _ = std::fs::remove_dir_all(env.path("state/ralph/seals"));
         std::fs::write(&journal, &whole[..cut]).unwrap();
         let _ = std::fs::remove_file(torture.repo.dir.join(".ralph/state.json"));

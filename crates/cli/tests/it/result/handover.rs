@@ -21,8 +21,8 @@ if [ $i -ge 3 ]; then echo '<promise>COMPLETE</promise>'; fi
 "#;
 const CHECK: &str = "test -f part1.txt && test -f part2.txt && test -f part3.txt";
 
-/// The text of a pull request without what differs from run to run.
-fn steady(body: &str) -> String {
+/// A pull request's text without the parts that differ between runs.
+fn normalize(body: &str) -> String {
     let rules = [
         (r"[0-9]{8}-[0-9]{6}-[a-z0-9]{4}", "RUN"),
         (r"\b[0-9a-f]{12}\b", "DIGEST"),
@@ -43,7 +43,7 @@ struct World<'a> {
 fn world<'a>(env: &'a TestEnv, agent: &str, check: &str, more: &Value) -> World<'a> {
     let repo = TestRepo::with_task(env);
     let folder = env.path("forge");
-    // Where results are pushed to is the user's word.
+    // Only the user chooses the push target.
     env.user_config(&json!({ "local_forge": folder }));
     let mut config = json!({ "publish": "pr", "poll_seconds": 0.05 });
     for (key, value) in more.as_object().into_iter().flatten() {
@@ -79,7 +79,7 @@ fn one_pull_request_serves_the_whole_run() {
     assert_eq!(run["pr_url"], pr.url);
     assert_eq!(world.forge.open_prs().unwrap().len(), 1);
     assert_eq!(world.forge.labels(1).unwrap(), ["ralph"]);
-    // What is handed over is what was proven, to the byte.
+    // The pushed commit is exactly the proven one.
     let proof: Value = serde_json::from_str(&world.repo.run_file("proof.json")).unwrap();
     assert_eq!(pr.head_commit, proof["commit"].as_str().unwrap());
     assert!(
@@ -87,16 +87,16 @@ fn one_pull_request_serves_the_whole_run() {
         "{}",
         pr.body
     );
-    insta::assert_snapshot!("pr_proven", steady(&pr.body));
+    insta::assert_snapshot!("pr_proven", normalize(&pr.body));
     let why: Vec<Value> = world.repo.events_named("pr_written").iter().map(|e| e["why"].clone()).collect();
     assert_eq!(why, [json!("opened"), json!("proven")]);
     assert_eq!(world.repo.events_named("pushed").len(), 3);
-    // The state travels, the start snapshot does not.
+    // The state is pushed, the initial snapshot isn't.
     let refs = world.remote(&["for-each-ref", "--format=%(refname)"]);
     assert!(refs.contains(&format!("refs/ralph/{id}/state")) && !refs.contains("/start"), "{refs}");
     let files = world.remote(&["ls-tree", "-r", "--name-only", &format!("refs/ralph/{id}/state")]);
     assert!(files.contains(&format!("runs/{id}/events.jsonl")), "{files}");
-    // The status of the proof is on the commit.
+    // The commit has the proof status.
     let checks = world.forge.checks(&pr.head_commit).unwrap();
     assert_eq!(
         checks.iter().map(|c| (c.name.as_str(), c.state)).collect::<Vec<_>>(),
@@ -104,7 +104,7 @@ fn one_pull_request_serves_the_whole_run() {
     );
 }
 
-/// What an agent says becomes the message of a commit; whether that is checked is for others to say.
+/// The agent's text becomes the commit message; it must not decide whether the host checks the commit.
 #[test]
 fn agent_messages_cannot_skip_host_checks() {
     let env = TestEnv::new(RALPH);
@@ -125,7 +125,7 @@ fn failed_run_leaves_a_draft_pull_request() {
     assert!(pr.draft && pr.state == PrState::Open);
     assert!(pr.body.starts_with("**Not finished.** The budget for iterations is used up"), "{}", pr.body);
     assert!(!pr.body.contains("**Proven"), "{}", pr.body);
-    insta::assert_snapshot!("pr_stopped", steady(&pr.body));
+    insta::assert_snapshot!("pr_stopped", normalize(&pr.body));
     assert_eq!(run["pr_url"], pr.url);
 }
 
@@ -276,7 +276,7 @@ fn run_waits_for_a_review_answers_it_and_ends() {
     let second = ready(&first.head_commit);
     let prompt = std::fs::read_to_string(prompts.join("2")).unwrap();
     assert!(prompt.contains("Please say more.") && prompt.contains("part.txt:1: too short"), "{prompt}");
-    // A request for changes that was answered does not come back; an approval of the old commit does not count.
+    // An answered change request doesn't come back; an approval of the old commit doesn't count.
     world.forge.review(1, "ann", ReviewState::Approved, "", &[]).unwrap();
     TestEnv::wait(child).exits(0);
     assert_eq!(world.forge.pr(1).unwrap().head_commit, second.head_commit);
@@ -286,7 +286,7 @@ fn run_waits_for_a_review_answers_it_and_ends() {
 #[test]
 fn pull_request_never_claims_proven_too_early() {
     let env = TestEnv::new(RALPH);
-    // The first try is proven here and red there; the second one breaks the check that was fine.
+    // The first attempt is proven here and fails there; the second one breaks the check that passed.
     let agent = r#"
         case $RALPH_ITERATION in
             1) echo good > part.txt; echo '<promise>COMPLETE</promise>';;
@@ -406,7 +406,7 @@ fn run_resumes_on_another_machine_after_the_first_is_lost() {
     assert_eq!(subjects.len(), 3, "one commit for each iteration: {subjects:?}");
 }
 
-/// In a clone of the user's own, which knows neither the branch nor the refs of the run: the words lead to where they are.
+/// In the user's own clone, which has neither the branch nor the run's refs: the message names their location.
 #[test]
 fn fetched_run_ends_on_its_branch_and_names_it() {
     let env = TestEnv::new(RALPH);
@@ -429,7 +429,7 @@ fn fetched_run_ends_on_its_branch_and_names_it() {
         "the branch hasn't moved: {said}"
     );
     assert!(said.contains(&format!("folder    {}", folder.display())), "{said}");
-    // The branch is the proven commit, there and where it was pushed to.
+    // The branch is at the proven commit, locally and on the remote.
     let at = |git: &[&str]| {
         TestEnv::finish(env.command("git", &folder).args(git)).exits(0).stdout.trim().to_owned()
     };
@@ -575,7 +575,7 @@ fn secret_is_found_anywhere_in_a_push() {
         assert!(done.stderr.contains("_TOKEN: nothing is pushed"), "{what}: {}", done.stderr);
         assert!(!done.stderr.contains(SECRET), "{what}: {}", done.stderr);
     }
-    // A branch that is named so is not even worked on.
+    // A run on a branch with such a name doesn't even start.
     let (done, there) =
         pushed_by(":", &["--branch", "work-on-s3cr3t"], &[("BRANCH_TOKEN", "work-on-s3cr3t")]);
     assert_eq!(there, "", "{}", done.stderr);
@@ -583,7 +583,7 @@ fn secret_is_found_anywhere_in_a_push() {
 
 #[test]
 fn secret_lookalikes_are_pushed() {
-    // A word that the remote's files have already, one that is too short, a placeholder, a name.
+    // A word that the remote's files already have, one that is too short, a placeholder, and a name.
     let vars = [("DB_PASSWORD", "postgres"), ("PIN_TOKEN", "ab12"), ("OTHER_API_KEY", "")];
     let agent = "echo 'name: db' >> settings.yml; echo 'set the token ab12: OPENAI_API_KEY=sk-...' > README.md; echo 's3cr3t values' > words.txt";
     let (done, there) = pushed_by(agent, &[], &vars);
@@ -673,7 +673,7 @@ fn missing_approval_needs_the_user() {
     world.repo.write("ralph.json", task);
     world.repo.git(&["add", "-A"]);
     world.repo.git(&["commit", "-q", "-m", "task"]);
-    // A criterion about checks is not met by there being none.
+    // A criterion about checks isn't met without any check.
     let asked = world.repo.run(&[]).exits(3).json();
     assert!(asked["summary"].as_str().unwrap().contains("no check of the pull request appeared"), "{asked}");
     let head = world.forge.pr(1).unwrap().head_commit;
@@ -682,7 +682,7 @@ fn missing_approval_needs_the_user() {
     assert!(asked["summary"].as_str().unwrap().contains("no approval for"), "{asked}");
     world.forge.review(1, "ann", ReviewState::Approved, "", &[]).unwrap();
     world.repo.ralph(&["resume"]).exits(0);
-    // What the host decides is ticked in the last text, and every file tells the state after its iteration.
+    // The last text has ticks for the host's criteria, and every file has the state after its iteration.
     let body = world.forge.pr(1).unwrap().body;
     assert_eq!((body.matches("- [x]").count(), body.matches("- [ ]").count()), (3, 0), "{body}");
     let state: Value = serde_json::from_str(&world.repo.run_file("iterations/1/pr_state.json")).unwrap();
@@ -716,7 +716,7 @@ fn milestones_keep_the_pull_request_up_to_date() {
     );
     world.repo.git(&["add", "-A"]);
     world.repo.git(&["commit", "-q", "-m", "task"]);
-    // Without a word of the user: a task of this kind ends in a pull request where there is a code host.
+    // By default, a task of this kind ends in a pull request if there is a code host.
     let run = world.repo.run(&["--worktree"]).exits(0).json();
     let pr = world.forge.pr(1).unwrap();
     assert_eq!(pr.head, run["branch"].as_str().unwrap());

@@ -38,7 +38,7 @@ fn run(
 
 const RUN: &[&str] = &["run", "--isolation", "none", "--json"];
 
-/// The signature as another program makes it.
+/// The signature as computed by another program.
 fn expected_signature(body: &str) -> String {
     let mut child = Command::new("openssl")
         .args(["dgst", "-sha256", "-hmac", KEY])
@@ -64,7 +64,7 @@ fn proven_run_notifies_start_and_end() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(WORK, "test -f part.txt");
-    // The receiver has a bad moment: the message comes again.
+    // The receiver fails temporarily: the message is sent again.
     let web = Web::start(&[503]);
     user_config(&env, &signed(&web));
     run(&env, &repo, RUN, &[]).exits(0);
@@ -120,7 +120,7 @@ fn run_killed_before_a_notification_sends_it_once_on_resume() {
         let ends: Vec<Received> =
             web.received().into_iter().filter(|r| r.headers["x-ralph-event"] == "success").collect();
         assert_eq!(ends.len(), times, "{fault}");
-        // Who gets it twice can tell.
+        // A receiver can detect duplicates.
         assert!(
             ends.iter().all(|end| end.headers["x-ralph-delivery"] == ends[0].headers["x-ralph-delivery"])
         );
@@ -148,7 +148,7 @@ fn dead_receivers_do_not_break_a_run() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(WORK, "test -f part.txt");
-    // This one takes the call and never says a word.
+    // This one accepts the connection and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent_port = silent.local_addr().unwrap().port();
     let web = Web::start(&[]);
@@ -200,7 +200,7 @@ fn mail_is_sent_through_a_server_with_login() {
         assert!(said.contains(&"MAIL FROM:<ralph@example.org>".to_owned()), "{said:?}");
         assert!(said.contains(&"RCPT TO:<b@example.org>".to_owned()), "{said:?}");
         let (head, body) = mails[0].mail.split_once("\n\n").unwrap();
-        // A long one is folded into several encoded words.
+        // A long subject is folded into several encoded words.
         let subject = head
             .lines()
             .skip_while(|line| !line.starts_with("Subject: "))

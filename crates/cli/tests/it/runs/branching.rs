@@ -34,7 +34,7 @@ fn fork_starts_from_an_iteration_with_another_agent() {
     assert_ne!(forked["run_id"], first["run_id"]);
     let branch = text(&forked, "branch");
     assert_eq!(repo.git(&["show", &format!("{branch}:part.txt")]), "work 3\nother");
-    // Its history is that of the first iteration, not of those after it.
+    // It has the history up to the first iteration, without later ones.
     let subjects = repo.git(&["log", "--format=%b", branch]);
     assert!(
         subjects.contains(&format!("Ralph-Run: {run}")) && subjects.contains("Ralph-Iteration: 1"),
@@ -51,19 +51,19 @@ fn fork_starts_from_an_iteration_with_another_agent() {
         assert!(prompt.contains(words), "{words}: {prompt}");
     }
     assert!(!prompt.contains("did part 2"), "{prompt}");
-    // The other run is as it was.
+    // The other run is unchanged.
     assert_eq!(
         repo.git(&["show", &format!("{}:part.txt", text(&first, "branch"))]),
         "work 1\nwork 2\nwork 3"
     );
-    // What is taken home is the whole result: the first iteration's part, too.
+    // `apply` takes the whole result, including the first iteration's part.
     let diff = repo.ralph(&["diff", text(&forked, "run_id")]).exits(0).stdout;
     assert!(diff.contains("+work 3") && diff.contains("+other"), "{diff}");
     repo.ralph(&["apply", text(&forked, "run_id")]).exits(0);
     assert_eq!(repo.read("part.txt"), "work 3\nother\n");
 }
 
-/// What a run did to its tests is not the start of another one.
+/// A run's changes to tests aren't part of the original state of its fork.
 #[test]
 fn fork_is_compared_with_the_original_start() {
     let env = TestEnv::new(RALPH);
@@ -117,7 +117,7 @@ fn replay_detects_an_edited_record() {
     assert!(again["decisions"].as_u64().unwrap() >= 10, "{again}");
     let told = repo.ralph(&["replay"]).exits(0);
     assert!(told.stdout.contains("today's engine does the same"), "{}", told.stdout);
-    // Another rule than the one that it was run with: the record says so.
+    // The rule differs from the run's original rule: the record shows it.
     let record = repo.record(text(&run, "run_id"));
     let spec = std::fs::read_to_string(record.join("spec.json")).unwrap();
     let edited = spec.replace("\"max_iterations\": 5", "\"max_iterations\": 2");
@@ -130,7 +130,7 @@ fn replay_detects_an_edited_record() {
     assert_eq!(text(decision, "today"), "end: max_iterations");
 }
 
-/// A repo in which `quick` does the work and `slow` waits until it is ended.
+/// A repo in which `quick` does the work and `slow` waits until it is killed.
 fn racing(env: &TestEnv) -> TestRepo<'_> {
     let repo = TestRepo::with_task(env);
     let quick = repo.agent("quick", "echo work > part.txt; echo '<promise>COMPLETE</promise>'");
@@ -179,7 +179,7 @@ fn waiting_racer_loses_once_another_wins() {
         "asked",
         &format!("echo pass > test_part.py; touch {}; {promise}", env.path("asked").display()),
     );
-    // The other one begins to win when this one has done its part.
+    // The other one starts to win once this one has done its part.
     let good = repo.agent(
         "good",
         &format!("n=0; while [ ! -e {} ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n + 1)); done; sleep 3; printf work > part.txt; {promise}", env.path("asked").display()),
@@ -298,7 +298,7 @@ fn detached_race_finishes_in_the_background() {
 fn metric_is_the_median_of_repeated_measurements() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    // Ten less each time, and a measurement that trembles by one; every fifth run is far off.
+    // Ten less each time, with a noise of one; every fifth run is an outlier.
     let agent = repo.agent(
         "stub",
         "echo \"$(( $(cat part.txt 2>/dev/null || echo 100) - 10 ))\" > part.txt; echo better",
@@ -361,7 +361,7 @@ fn change_worse_than_the_baseline_is_reverted() {
     assert_eq!(repo.ralph(&["replay", "--json"]).exits(0).json()["differences"], json!([]));
 }
 
-/// From nothing but a benchmark to a proven result: the template, filled in, linted, and run to its target.
+/// From a benchmark to a proven result: the template is filled in, linted, and run to its target.
 #[test]
 fn metric_template_ends_at_its_target_with_the_best_files() {
     let env = TestEnv::new(RALPH);

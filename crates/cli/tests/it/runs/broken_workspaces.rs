@@ -27,7 +27,7 @@ fn repo(env: &TestEnv) -> TestRepo<'_> {
 }
 
 /// A run in a worktree that was killed in its second session.
-fn killed(env: &TestEnv, repo: &TestRepo<'_>) -> String {
+fn killed_run(env: &TestEnv, repo: &TestRepo<'_>) -> String {
     let mut child = env.spawn(&repo.dir, &["run", "--isolation", "none", "--worktree", "--json"]);
     until("the second session", || env.path("second").exists().then_some(()));
     child.kill().unwrap();
@@ -37,14 +37,14 @@ fn killed(env: &TestEnv, repo: &TestRepo<'_>) -> String {
     listed[0]["run_id"].as_str().unwrap().to_owned()
 }
 
-fn goes_on(repo: &TestRepo<'_>, id: &str) {
+fn assert_resumes(repo: &TestRepo<'_>, id: &str) {
     let run = repo.ralph(&["--json", "resume", id]).exits(0).json();
     let branch = run["ref"].as_str().unwrap();
     assert_eq!(repo.git(&["show", &format!("{branch}:part1.txt")]), "part 1");
     assert_eq!(repo.git(&["show", &format!("{branch}:part3.txt")]), "part 3");
 }
 
-/// Git does not end with the process that started it.
+/// Git keeps running after the process that started it is killed.
 #[test]
 fn clone_with_a_git_process_left_running_is_recreated() {
     let env = TestEnv::new(RALPH);
@@ -87,8 +87,8 @@ fn killed_run_in_a_worktree_with_tracked_config_resumes() {
     let repo = repo(&env);
     repo.git(&["add", "-f", ".ralph/config.json"]);
     repo.git(&["commit", "-qm", "configuration"]);
-    let id = killed(&env, &repo);
-    goes_on(&repo, &id);
+    let id = killed_run(&env, &repo);
+    assert_resumes(&repo, &id);
     assert!(!repo.git(&["log", "--all", "--format=%s"]).is_empty());
 }
 
@@ -96,26 +96,26 @@ fn killed_run_in_a_worktree_with_tracked_config_resumes() {
 fn removed_worktree_is_restored_from_the_record() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env);
-    let id = killed(&env, &repo);
+    let id = killed_run(&env, &repo);
     std::fs::remove_dir_all(env.path("state/ralph/workspaces").join(&id)).unwrap();
-    goes_on(&repo, &id);
+    assert_resumes(&repo, &id);
 }
 
 #[test]
 fn deleted_branch_is_restored_from_the_record() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env);
-    let id = killed(&env, &repo);
+    let id = killed_run(&env, &repo);
     repo.git(&["update-ref", "-d", &format!("refs/heads/ralph/{id}")]);
-    goes_on(&repo, &id);
+    assert_resumes(&repo, &id);
 }
 
-/// Whatever is missing, the record is enough to end a run.
+/// The record alone is enough to end a run.
 #[test]
 fn run_with_a_deleted_repo_can_be_cancelled() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env);
-    let id = killed(&env, &repo);
+    let id = killed_run(&env, &repo);
     let elsewhere = repo.dir.with_file_name("moved");
     std::fs::rename(&repo.dir, &elsewhere).unwrap();
     let refused = env.ralph(&elsewhere, &["resume", &id]).exits(4);

@@ -234,13 +234,13 @@ fn missing_system_program_asks_the_user() {
     assert!(prompt.contains("Perhaps only the user can fix it"), "{prompt}");
     let status = repo.ralph(&["status"]).exits(0).stdout;
     assert!(status.contains("--proof`"), "{status}");
-    // The same files handed in again are the same question.
+    // The same files again ask the same question.
     let idle = format!("{install}; [ -f part.txt ] || echo x > part.txt; {PROMISE}");
     std::fs::remove_file(repo.dir.join("part.txt")).unwrap();
     repo.stub(&idle, check);
     let run = repo.run(&["--new", "--max-iterations", "9"]).exits(3).json();
     assert_eq!(run["iterations"], 2, "{run}");
-    // One that ends before says so at its end.
+    // A session that ends earlier reports it at its end.
     std::fs::remove_file(repo.dir.join("part.txt")).unwrap();
     let run = repo.run(&["--new", "--max-iterations", "1"]).exits(1).json();
     assert!(run["summary"].as_str().unwrap().contains("npm ci"), "{run}");
@@ -476,7 +476,7 @@ fn looping_run_escalates_then_asks_the_user() {
     let run = repo.ralph(&["resume", "--json"]).exits(1).json();
     assert_eq!(run["reason"], "stuck", "the third time in a row ends the run (max_consecutive_gutter)");
 
-    // What a session left behind would be no change any more.
+    // A session's leftovers wouldn't count as a change any more.
     std::fs::remove_file(repo.dir.join("scratch.txt")).unwrap();
     repo.configure(&agent, "echo boom; false", &json!({"max_iterations": 20, "on_stuck": "fail"}));
     let run = repo.run(&["--new"]).exits(1).json();

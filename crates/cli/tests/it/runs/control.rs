@@ -42,7 +42,7 @@ impl<'a> Stage<'a> {
         self.at(1, 1);
         child
     }
-    /// Waits until this try of session `n` works; returns who it is.
+    /// Waits until this attempt of session `n` works; returns its agent.
     fn at(&self, n: u32, attempt: u32) -> String {
         let path = self.env.path(&format!("at{n}-{attempt}"));
         until(&format!("session {n}, try {attempt}"), || {
@@ -63,7 +63,7 @@ impl<'a> Stage<'a> {
     fn signal(&self, pid: u32, signal: &str) {
         TestEnv::finish(self.env.command("kill", &self.repo.dir).args([signal, &pid.to_string()])).exits(0);
     }
-    fn nothing_survives(&self) {
+    fn assert_nothing_survives(&self) {
         let pids = std::fs::read_to_string(self.env.path("pids")).unwrap();
         for pid in pids.lines().map(|p| p.parse().unwrap()) {
             until(&format!("the end of {pid}"), || (!is_alive(pid)).then_some(()));
@@ -74,7 +74,7 @@ impl<'a> Stage<'a> {
         let child = self.start();
         self.signal(child.id(), "-9");
         assert_eq!(TestEnv::wait(child).code, None);
-        self.nothing_survives();
+        self.assert_nothing_survives();
         self.repo.latest()
     }
     fn prompt(&self, n: u32) -> String {
@@ -103,7 +103,7 @@ fn pause_takes_effect_after_the_session_and_resume_continues() {
     stage.repo.ralph(&["resume"]).exits(0);
     let run = ended(child, 0);
     assert_eq!((&run["iterations"], &run["success"]), (&json!(3), &json!(true)));
-    stage.nothing_survives();
+    stage.assert_nothing_survives();
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn cancel_ends_the_run_at_once_and_keeps_partial_work() {
     assert_eq!(sent["ended"], true);
     let run = ended(child, 130);
     assert_eq!((&run["reason"], &run["success"]), (&json!("cancelled"), &json!(false)));
-    stage.nothing_survives();
+    stage.assert_nothing_survives();
     let work = format!("refs/ralph/{}/work", run["run_id"].as_str().unwrap());
     assert_eq!(stage.repo.git(&["show", &format!("{work}:step1.txt")]), "step 1");
     assert_eq!(run["ref"], work);
@@ -156,7 +156,7 @@ fn signals_suspend_a_run_and_resume_continues_it() {
         let run = ended(child, 130);
         assert_eq!((&run["reason"], &run["error"]), (&json!("suspended"), &Value::Null), "{signal}");
         assert!(run["summary"].as_str().unwrap().contains("ralph resume"), "{run}");
-        stage.nothing_survives();
+        stage.assert_nothing_survives();
         assert!(!stage.repo.dir.join(".ralph/active.json").exists());
         let status = stage.repo.ralph(&["status", "--json"]).exits(0).json();
         assert_eq!((&status["status"], &status["finished"]), (&json!("paused"), &Value::Null), "{status}");
@@ -242,13 +242,13 @@ fn run_waiting_for_approval_can_be_ended() {
     }
 }
 
-/// Plain `ralph` says the same as `status`, also of a run that was killed.
+/// Plain `ralph` prints the same as `status`, also for a killed run.
 #[test]
 fn plain_ralph_and_status_print_the_same() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let id = stage.dead();
-    // The lock is free once all that the run had started is gone.
+    // The lock is free once all of the run's processes are gone.
     let status = until("the end of the lock", || {
         let status = stage.repo.ralph(&["status", "--json"]).exits(0).json();
         (status["driven"] == false).then_some(status)
@@ -258,7 +258,7 @@ fn plain_ralph_and_status_print_the_same() {
     assert_eq!(word, "interrupted");
     assert_eq!(plain["stands"], format!("run {id}: {word}, iteration {at} of 6"));
     assert_eq!(plain["next"], format!("not running; run `ralph resume {id}` to continue it"));
-    // All of the view is in it.
+    // It has the whole view.
     for key in ["criteria", "budgets", "agents", "history", "spent", "orphaned", "origin", "created_at"] {
         assert!(!status[key].is_null(), "{key}: {status}");
     }
@@ -287,7 +287,7 @@ fn rotate_ends_the_session_and_a_fresh_one_starts() {
     ended(child, 0);
     let end = &stage.repo.events_named("session_ended")[0]["end"];
     assert_eq!((&end["how"], &end["cause"]), (&json!("stopped"), &json!("rotated")));
-    stage.nothing_survives();
+    stage.assert_nothing_survives();
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn models_and_skips_are_shown_with_agent_and_duration() {
     ] {
         assert!(logs.contains(line), "no `{line}`: {logs}\n{}", run.stderr);
     }
-    stage.nothing_survives();
+    stage.assert_nothing_survives();
 }
 
 #[test]
@@ -394,7 +394,7 @@ fn notes_guardrails_and_nudges_reach_the_prompts_and_their_files() {
     for part in ["trigger:", "instruction: never edit generated files", "added_after:", "evidence:"] {
         assert!(guardrails.contains(part), "{part} in {guardrails}");
     }
-    // Guardrails live on across runs.
+    // Guardrails persist across runs.
     for n in 1..=3 {
         std::fs::remove_file(stage.repo.dir.join(format!("step{n}.txt"))).unwrap();
     }
@@ -458,7 +458,7 @@ fn the_last_of_two_edits_in_one_session_counts() {
     assert!(stage.repo.events_named("protected_changed").is_empty());
 }
 
-/// An edit of a task that has budgets changes those.
+/// A task edit changes the task's budgets.
 #[test]
 fn task_edit_changes_budgets() {
     let task = |most: u32| {
@@ -484,7 +484,7 @@ fn task_edit_changes_budgets() {
     }
 }
 
-/// A task that was edited and not committed is what is worked on, wherever that happens.
+/// Runs use the edited, uncommitted task in every workspace.
 #[test]
 fn uncommitted_task_edit_can_be_finished_in_every_workspace() {
     for place in ["here", "worktree", "clone"] {
@@ -578,7 +578,7 @@ fn dead_run_with_other_settings_stays_separate() {
     let refused = stage.repo.ralph(&[RUN, &["--protect", "readme.txt"]].concat()).exits(2);
     assert!(refused.stderr.contains(&run) && refused.stderr.contains("--new"), "{}", refused.stderr);
     assert_eq!(stage.repo.latest(), run);
-    // Cancelled without a driver, it ends on the spot.
+    // Cancelled without a driver, it ends at once.
     stage.repo.ralph(&["cancel"]).exits(0);
     let kinds = stage.repo.kinds();
     assert_eq!(kinds.last().unwrap(), "finished", "{kinds:?}");

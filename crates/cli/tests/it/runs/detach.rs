@@ -7,7 +7,7 @@ use ralph_loop_testkit::{TestEnv, TestRepo};
 const DETACHED: &[&str] = &["run", "--detach", "--isolation", "none", "--json"];
 
 /// Works once a file allows it.
-fn patient(repo: &TestRepo<'_>) -> String {
+fn waiting_script(repo: &TestRepo<'_>) -> String {
     let go = repo.dir.join(".git/go").display().to_string();
     format!(
         "until [ -e '{go}' ]; do sleep 0.05; done; echo work > part.txt; echo '<promise>COMPLETE</promise>'"
@@ -28,7 +28,7 @@ fn driver(repo: &TestRepo<'_>, run: &str) -> u32 {
 fn detached_run_outlives_its_starter_and_its_viewer() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let pid = driver(&repo, &run);
     let session = nix::unistd::getsid(Some(nix::unistd::Pid::from_raw(pid as i32))).unwrap();

@@ -13,13 +13,13 @@ fn epoch() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64
 }
 
-/// A script that does `first` at its first call on this machine, and `then` at every later one.
+/// A script that runs `first` on its first call, and `then` on every later one.
 fn once(env: &TestEnv, name: &str, first: &str, then: &str) -> String {
     let mark = env.path(name).display().to_string();
     format!("if [ ! -e {mark} ]; then : > {mark}; {first}\nelse {then}\nfi")
 }
 
-fn who(repo: &TestRepo<'_>) -> Vec<String> {
+fn session_agents(repo: &TestRepo<'_>) -> Vec<String> {
     repo.events_named("iteration_started")
         .iter()
         .map(|e| format!("{}{}", e["agent"].as_str().unwrap(), e["iteration"]))
@@ -40,7 +40,7 @@ fn rate_limited_agent_rests_while_another_takes_over() {
     );
     let before = epoch();
     repo.run(&[]).exits(0);
-    let order = who(&repo);
+    let order = session_agents(&repo);
     assert_eq!(order[..3], ["one1", "two1", "two2"], "{order:?}");
     assert!(order.last().unwrap().starts_with("one"), "{order:?}");
     let skipped = repo.events_named("iteration_started")[2]["skipped"][0].as_str().unwrap().to_owned();
@@ -54,14 +54,14 @@ fn rate_limited_agent_rests_while_another_takes_over() {
     assert_eq!(repo.events_named("session_ended")[0]["end"]["how"], "rate_limited");
 }
 
-/// Where time runs out: at the start, in the set-up, after a session, in the final check.
+/// The time runs out at the start, in the setup, after a session, or in the final check.
 #[test]
 fn check_stops_at_the_run_time_limit_and_more_time_continues_it() {
     for place in ["start", "setup", "iteration", "final check"] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
         let (calls, fixed) = (env.path("calls").display().to_string(), env.path("fixed"));
-        // Only the checks, or only the setup, have no end; of the checks the first one, or the second.
+        // Either the setup or one of the checks never ends: the first or the second.
         let slow = format!("[ -e {} ] || sleep 600", fixed.display());
         let nth = |n: u32| {
             format!("echo x >> {calls}; [ $(wc -l < {calls}) != {n} ] || {{ {slow}; }}; test -f part.txt")
@@ -96,7 +96,7 @@ fn waiting_for_all_agents_is_not_an_iteration() {
     let run = done.json();
     assert_eq!((&run["iterations"], &run["success"]), (&json!(1), &json!(true)));
     assert!(run["elapsed_seconds"].as_f64().unwrap() > 2.0, "{run}");
-    assert_eq!(who(&repo), ["one1", "one1"]);
+    assert_eq!(session_agents(&repo), ["one1", "one1"]);
     let wait = &repo.events_named("wait_started")[0];
     assert!(
         wait["reason"].as_str().unwrap().contains("every agent is in cooldown") && wait["until"].is_string(),
@@ -138,7 +138,7 @@ fn limit_wait_has_its_own_timeout_and_can_be_cancelled() {
     assert_eq!((&run["reason"], &run["iterations"]), (&json!("timeout"), &json!(0)));
 }
 
-/// Where the engine keeps what it knows of rests in a folder.
+/// The engine's file of cooldowns in a folder.
 fn rests(env: &TestEnv, repo: &TestRepo<'_>) -> std::path::PathBuf {
     ralph_loop_journal::folder::layout::StateHome::at(&env.path("state/ralph")).folder_cooldowns(&repo.dir)
 }
@@ -162,7 +162,7 @@ fn cooldown_of_an_earlier_run_applies_to_the_next() {
     // The file in the folder is a copy for the user; `ralph` doesn't read it.
     repo.write(".ralph/cooldowns.json", &json!({"two": rest(epoch() + 3600)["one"]}).to_string());
     repo.run(&[]).exits(0);
-    assert_eq!(who(&repo), ["two1"]);
+    assert_eq!(session_agents(&repo), ["two1"]);
     assert!(
         repo.events_named("iteration_started")[0]["skipped"][0].as_str().unwrap().contains("weekly limit")
     );
@@ -172,7 +172,7 @@ fn cooldown_of_an_earlier_run_applies_to_the_next() {
     for text in [rest(epoch() - 1).to_string(), "not json".to_owned()] {
         write(&text);
         repo.run(&[]).exits(0);
-        assert_eq!(who(&repo)[0], "one1", "{text}");
+        assert_eq!(session_agents(&repo)[0], "one1", "{text}");
     }
 }
 
@@ -256,7 +256,7 @@ fn limits_of_claude_and_codex_are_read_from_their_errors() {
     ];
     repo.configure(&agents, "true", &json!({}));
     repo.run(&[]).exits(0);
-    assert_eq!(who(&repo), ["claude1", "codex1", "plain1"]);
+    assert_eq!(session_agents(&repo), ["claude1", "codex1", "plain1"]);
     let cooldowns: Value = serde_json::from_str(&repo.read(".ralph/cooldowns.json")).unwrap();
     let end = |name: &str| cooldowns[name]["cooldown_until"].as_i64().unwrap();
     assert!((resets..=resets + 5).contains(&end("claude")), "{cooldowns}");
@@ -298,7 +298,7 @@ fn logged_out_agents_are_dropped_until_the_run_ends() {
         &json!({}),
     );
     repo.run(&[]).exits(0);
-    assert_eq!(who(&repo), ["claude1", "plain1"]);
+    assert_eq!(session_agents(&repo), ["claude1", "plain1"]);
     assert_eq!(repo.events_named("agent_dropped")[0]["agent"], "claude");
     repo.configure(&[claude], "true", &json!({}));
     let done = repo.run(&[]).exits(4);

@@ -8,7 +8,7 @@ use std::path::Path;
 
 const WORKER: &str = "echo did; echo $RALPH_ITERATION >> log.txt\n[ $RALPH_ITERATION = 1 ] || { echo work > part.txt; echo '<promise>COMPLETE</promise>'; }";
 
-/// A run that its budget has ended, in the older layout.
+/// A run over budget, in the older layout.
 fn older_run(env: &TestEnv, repo: &TestRepo<'_>) -> String {
     repo.stub(WORKER, "grep -q work part.txt");
     let run = repo.run(&["--max-iterations", "1"]).exits(1).json()["run_id"].as_str().unwrap().to_owned();

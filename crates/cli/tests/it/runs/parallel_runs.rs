@@ -61,7 +61,7 @@ fn parallel_worktrees_and_user_commits_do_not_interfere() {
     assert_eq!(repo.git(&["log", "-1", "--format=%s", "main"]), "mine");
 }
 
-/// A session that is ended in the middle of its `git commit` leaves git's locks in the run's own worktree.
+/// A session killed during `git commit` leaves git's locks in the run's worktree.
 #[test]
 fn git_locks_of_a_killed_session_are_removed() {
     let env = TestEnv::new(RALPH);

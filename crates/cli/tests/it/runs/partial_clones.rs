@@ -31,7 +31,7 @@ fn place_of(done: &ralph_loop_testkit::env::Finished) -> PathBuf {
 fn a_run_in_a_sparse_clone_is_proven_with_the_same_folders() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env);
-    // In the proof, too, the other packages are not there.
+    // The final check also lacks the other packages.
     repo.configure(
         &[repo.agent("stub", WORK)],
         "test -f packages/api/part.txt && test ! -e packages/web",

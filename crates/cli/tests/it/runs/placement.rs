@@ -8,8 +8,8 @@ use std::fs;
 const WORKER: &str = "echo work > part.txt; echo '<promise>COMPLETE</promise>'";
 const BOUNDARIES: [&str; 3] = ["place.before", "place.made", "place.after"];
 
-/// Starts a run that dies at a boundary, and returns its id.
-fn killed(env: &TestEnv, repo: &TestRepo<'_>, args: &[&str], at: &str) -> String {
+/// Starts a run that is killed at a boundary, and returns its id.
+fn start_killed(env: &TestEnv, repo: &TestRepo<'_>, args: &[&str], at: &str) -> String {
     repo.stub(WORKER, "grep -q work part.txt");
     let args = [&["run", "--isolation", "none", "--json"], args].concat();
     let done = TestEnv::finish(env.ralph_command(&repo.dir, &args).env("RALPH_FAULT", at));
@@ -31,7 +31,7 @@ fn run_killed_during_placement_resumes() {
         for place in [&["--worktree"][..], &["--clone", "."], &["--branch", "fix"], &[]] {
             let env = TestEnv::new(RALPH);
             let repo = TestRepo::with_task(&env);
-            let run = killed(&env, &repo, place, at);
+            let run = start_killed(&env, &repo, place, at);
             let placed = kinds(&repo, &run).contains(&"placed".to_owned());
             assert_eq!(placed, at == "place.after", "{at} {place:?}");
             let done = repo.ralph(&["resume", &run, "--json"]).exits(0).json();
@@ -51,7 +51,7 @@ fn run_killed_during_placement_can_be_cancelled() {
         for place in [&["--worktree"][..], &["--clone", "."], &[]] {
             let env = TestEnv::new(RALPH);
             let repo = TestRepo::with_task(&env);
-            let run = killed(&env, &repo, place, at);
+            let run = start_killed(&env, &repo, place, at);
             repo.ralph(&["cancel", &run]).exits(0);
             let listed = repo.ralph(&["list", "--json"]).exits(0).json();
             assert_eq!(listed[0]["status"], "stopped", "{at} {place:?}");

@@ -5,7 +5,7 @@ use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Does the whole work at once.
+/// An agent that does all the work in one session.
 const WORKER: &str = "echo work > part.txt\necho 'Wrote the part.'\necho '<promise>COMPLETE</promise>'";
 const CHECK: &str = "grep -q work part.txt";
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const PROMISE: &str = "echo '<promise>COMPLETE</promise>'";
 
-/// Scripts that no table knows, each with a number that gets better by one every session.
+/// Unknown test scripts, each with a number that improves by one every session.
 #[test]
 fn improving_numbers_are_not_a_loop() {
     let say = [
@@ -131,7 +131,7 @@ fn disabled_loop_detection_does_nothing() {
     assert!(metrics["loop_score"].is_null() || metrics["loop_score"] == json!(0.0), "{metrics}");
 }
 
-/// An agent that speaks as Claude Code does.
+/// An agent with Claude Code's output format.
 fn claude(repo: &TestRepo<'_>, env: &TestEnv, lines: &[Value], work: &str) -> Value {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let file = env.path("claude.jsonl");
@@ -211,7 +211,7 @@ fn limit_signs_on_stdout_count_only_after_a_failed_exit() {
 }
 
 /// Claude Code's retry notice; without a status if the server didn't answer.
-fn retry(status: Option<u16>, error: &str) -> Value {
+fn retry_notice(status: Option<u16>, error: &str) -> Value {
     json!({"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 10, "retry_delay_ms": 500, "error_status": status, "error": error})
 }
 
@@ -225,8 +225,8 @@ fn retry_notices_do_not_count_as_activity() {
     for (status, error, how) in ends {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
-        let notice = retry(status, error).to_string();
-        // It says so for ever.
+        let notice = retry_notice(status, error).to_string();
+        // It repeats the notice forever.
         let endless = format!("echo '{}'\nwhile :; do echo '{notice}'; sleep 0.3; done", init());
         let mut agent = claude(&repo, &env, &[], &endless);
         agent["idle_timeout_seconds"] = json!(3);

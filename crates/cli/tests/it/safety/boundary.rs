@@ -12,7 +12,7 @@ use crate::RALPH;
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 
-/// Runs an agent that attacks in its first session and works in its second. Returns what its second prompt was.
+/// Runs an agent that attacks in its first session and works in its second. Returns its second prompt.
 fn attacked(env: &TestEnv, attack: &str, args: &[&str]) -> Option<String> {
     let victim = env.path("victim");
     std::fs::create_dir_all(&victim).unwrap();
@@ -92,7 +92,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("errors.log becomes a link to a device", "rm -f .ralph/errors.log; ln -s /dev/zero .ralph/errors.log"),
 ];
 
-/// Every sixth attack: each takes a whole run, and they can run side by side.
+/// Plays every sixth attack: each takes a whole run, and the parts run in parallel.
 fn play_every_sixth_attack(from: usize) {
     for (_, attack) in ATTACKS.iter().skip(from).step_by(6) {
         let env = TestEnv::new(RALPH);
@@ -123,7 +123,7 @@ fn sandboxed_worktree_contains_the_agent() {
     }
 }
 
-/// Without a sandbox nothing is promised against malice; but what an agent does by accident must not hang or spread.
+/// Without a sandbox there is no protection against malice, but an agent's accidents must not hang the run or spread.
 #[test]
 fn unsandboxed_run_never_hangs() {
     let waits = |attack: &str| attack.contains("mkfifo") || attack.contains("/dev/zero");
@@ -133,7 +133,7 @@ fn unsandboxed_run_never_hangs() {
     }
 }
 
-/// The honest twin: what the agent writes into its memory files reaches the next prompt.
+/// The honest twin: the agent's memory files reach the next prompt.
 #[test]
 fn agent_notes_reach_the_next_prompt() {
     let env = TestEnv::new(RALPH);

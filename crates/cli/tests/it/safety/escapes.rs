@@ -20,7 +20,7 @@ fn sandbox_blocks_every_escape_route() {
     assert!(std::fs::read_dir(env.path("state/ralph/fences")).unwrap().next().is_none(), "it cleans up");
 }
 
-/// Does its work, and writes down what it could do besides.
+/// An agent that does its work and writes down which escapes succeeded.
 const CURIOUS: &str = r#"echo work > part.txt
 exec 2>/dev/null
 { cat "$1/secret" && echo read-a-secret
@@ -33,7 +33,7 @@ exec 2>/dev/null
 git status --short >> status.txt && git log --oneline >> status.txt
 echo '<promise>COMPLETE</promise>'"#;
 
-/// A run in a worktree or a clone of its repo; the result, and what the agent could do.
+/// A run in a worktree or a clone; returns the result and the successful escapes.
 fn fenced_run(env: &TestEnv, args: &[&str], more: &serde_json::Value) -> Option<(serde_json::Value, String)> {
     std::fs::write(env.path("secret"), "secret\n").unwrap();
     let repo = TestRepo::with_task(env);
@@ -60,7 +60,7 @@ fn fenced_run(env: &TestEnv, args: &[&str], more: &serde_json::Value) -> Option<
     assert!(!env.path("made").exists(), "it wrote outside");
     assert!(!branch.is_empty() && !repo.dir.join(".git/hooks/post-commit").exists());
     assert!(std::fs::read_dir(env.path("state/ralph/fences")).unwrap().next().is_none(), "its home is gone");
-    // Where it only wrote into a folder that is gone with its session, it wrote nowhere.
+    // Writes to a folder that is deleted with the session don't count.
     Some((run, seen.replace("wrote-outside\n", "")))
 }
 

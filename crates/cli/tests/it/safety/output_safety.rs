@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 /// A title of the window, the clipboard, an empty screen, the same in one character, a turn of the direction, text without
 /// width, tags, backspaces, and a line that is written over.
 const EVIL: &str = "evil\u{1b}]0;owned\u{7}\u{1b}]52;c;ZXZpbA==\u{1b}\\\u{1b}[2J\u{1b}[32m\u{9b}2J\u{9d}0;x\u{9c}\u{202e}\u{2066}\u{200f}\u{61c}\u{200b}\u{feff}\u{e0041}\u{2028}\u{8}\u{8}\u{7f}\rend";
-/// What git allows in the name of a branch.
+/// The part that git allows in a branch name.
 const EVIL_BRANCH: &str = "evil\u{9b}2J\u{202e}\u{200b}\u{e0041}end";
 const HONEST: &str = "Größe 日本語 שלום مرحبا 👩\u{200d}💻 ❤\u{fe0f} می\u{200c}خواهم e\u{301}";
 
-/// Everything that our own styling consists of.
+/// All escape sequences of our own styling.
 const STYLES: [&str; 7] =
     ["\u{1b}[36m", "\u{1b}[2m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[31m", "\u{1b}[1m", "\u{1b}[0m"];
 
-/// Why these bytes must not reach a terminal.
-fn unsafe_in(bytes: &[u8]) -> Option<String> {
+/// Returns why these bytes must not reach a terminal.
+fn unsafe_sequence(bytes: &[u8]) -> Option<String> {
     let Ok(text) = std::str::from_utf8(bytes) else { return Some("not UTF-8".into()) };
     let bad = text.char_indices().find(|(_, c)| match *c {
         '\n' | '\t' => false,
@@ -36,7 +36,7 @@ fn unsafe_in(bytes: &[u8]) -> Option<String> {
 
 #[track_caller]
 fn assert_safe(what: &str, bytes: &[u8]) {
-    assert_eq!(unsafe_in(bytes), None, "{what}");
+    assert_eq!(unsafe_sequence(bytes), None, "{what}");
 }
 
 struct World<'a> {
@@ -86,7 +86,7 @@ impl World<'_> {
         self.env.ralph_command(&self.repo.dir, args).output().unwrap()
     }
 
-    /// Both outputs of a command, which must be safe.
+    /// Asserts that both outputs of a command are safe.
     #[track_caller]
     fn shown(&self, args: &[&str]) -> String {
         let done = self.raw(args);
@@ -119,7 +119,7 @@ const COMMANDS: &[&[&str]] = &[
     &["attach"],
     &["probe"],
 ];
-/// Those that name what was named wrongly.
+/// Commands with a wrong name as argument.
 const WRONG: &[&[&str]] = &[
     &["show", EVIL],
     &["lint", EVIL],
@@ -147,7 +147,7 @@ fn untrusted_text_cannot_control_the_terminal() {
     assert!(shown.contains("evil"), "{shown}");
     let run = world.repo.latest();
     for args in COMMANDS {
-        // `restore` shows what it would do and wants a yes.
+        // `restore` shows its plan and needs `--yes`.
         let is_command = world.raw(args).status.code() != Some(2) || args.first() == Some(&"restore");
         assert!(is_command, "{args:?} isn't a command any more");
         for more in [&[][..], &["--json"], &["-vv"]] {
@@ -158,7 +158,7 @@ fn untrusted_text_cannot_control_the_terminal() {
         assert!(world.shown(args).contains("evil"), "{args:?}");
         world.shown(&[*args, &["--json"]].concat());
     }
-    // Safe, but still there.
+    // Sanitized, but still shown.
     for args in
         [&["status"][..], &["list"], &["show"], &["logs"], &["logs", "--live"], &["bug-report", "-o", "-"]]
     {

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-/// Its machines are the files in a folder.
+/// A fake microVM tool; its machines are files in a folder.
 const STAND_IN: &str = r#"#!/bin/sh
 cd "$(dirname "$0")/machines" || exit 1
 case "$*" in
@@ -44,7 +44,7 @@ impl Fixture {
     fn ralph(&self, args: &[&str], docker: Option<&str>) -> Finished {
         let mut command = self.env.ralph_command(self.bin.path(), &[&["sandbox"], args].concat());
         command.env("PATH", format!("{}:/usr/bin:/bin", self.bin.path().display()));
-        // An address that is not spoken here counts as no engine.
+        // An unsupported URL counts as no engine.
         command.env("DOCKER_HOST", docker.unwrap_or("ssh://nowhere"));
         TestEnv::finish(&mut command)
     }

@@ -30,7 +30,7 @@ impl<'a> Stage<'a> {
         Self { env, repo }
     }
 
-    /// Runs an agent that knows all secrets by name.
+    /// Runs an agent that has all secrets as variables.
     fn run(&self, script: &str, check: &str, args: &[&str]) -> Finished {
         let mut agent = self.repo.agent("stub", script);
         agent["env"] = json!({"SHAPED": SHAPED.replacen("ghp_", "", 1)});
@@ -43,7 +43,7 @@ impl<'a> Stage<'a> {
         TestEnv::finish(command.env("GITHUB_PAT", PAT).env("MY_API_KEY", KEY))
     }
 
-    /// Looks everywhere that ralph writes.
+    /// Searches everything that `ralph` writes.
     #[track_caller]
     fn clean(&self, done: &Finished) {
         let mut needles: Vec<String> = Vec::new();
@@ -86,7 +86,7 @@ fn walk(folder: &Path, look: &mut impl FnMut(&Path, &str)) {
         let path = entry.path();
         match entry.file_type().unwrap() {
             kind if kind.is_dir() => walk(&path, look),
-            // The user's own configuration, and in what is git's own the names of the agent's files, are as they are.
+            // The user's configuration, and the agent's file names in git's data, stay unredacted.
             kind if kind.is_file()
                 && !["config.json", "record.json"].iter().any(|n| path.ends_with(n))
                 && !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("index")) =>
@@ -102,7 +102,7 @@ fn percent(value: &str) -> String {
     value.replace('/', "%2F").replace('+', "%2B").replace('=', "%3D")
 }
 
-/// The characters of base64 that depend on `value` alone when it stands after `lead` other bytes.
+/// The base64 characters that depend only on `value` if it follows `lead` other bytes.
 fn base64_inside(env: &TestEnv, value: &str, lead: usize) -> String {
     let line = format!("printf '%s' '{}{value}' | base64 -w0", "x".repeat(lead));
     let text = TestEnv::finish(env.command("sh", &env.path("home")).args(["-c", &line])).exits(0).stdout;
@@ -278,7 +278,7 @@ fn multi_line_keys_and_engine_secrets_are_redacted() {
         &json!({"max_iterations": 1}),
     );
     for isolation in [&["--isolation", "none"][..], &[]] {
-        // Each run has work to do: one that changes nothing is not done.
+        // Each run needs work to do: a run without changes isn't done.
         let _ = std::fs::remove_file(stage.repo.dir.join("part.txt"));
         let mut command =
             env.ralph_command(&stage.repo.dir, &[&["run", "--new", "--json"], isolation].concat());
@@ -315,7 +315,7 @@ fn agent_notes_are_redacted_in_every_copy() {
         prompt.contains("plain [redacted:GITHUB_PAT]") && prompt.contains("broken [redacted:GITHUB_PAT]"),
         "{prompt}"
     );
-    // The next run keeps the progress of this one with its record.
+    // The next run stores this one's progress with its record.
     let first = stage.repo.latest();
     stage.run(DONE, "grep -q work part.txt", &["--new"]).exits(0);
     let kept = std::fs::read_to_string(stage.repo.record(&first).join("progress.md")).unwrap();

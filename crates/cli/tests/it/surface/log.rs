@@ -129,7 +129,7 @@ fn every_file_that_a_run_leaves_is_documented() {
     }
     assert!(files.len() > 30, "{files:?}");
     let digest = regex_lite::Regex::new("[0-9a-f]{64}").unwrap();
-    // These the page names as a whole.
+    // The page documents these as a group.
     let whole = ["git", "copy-git", "grown", "hooks"];
     let unknown: Vec<String> = files
         .iter()

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use status_match::Session;
 use tmux::Tmux;
 
-/// An agent that answers in the Spec Studio, reviews, and works; the words of its prompt tell which.
+/// An agent that answers in the Spec Studio, reviews, and works, depending on its prompt.
 const AGENT: &str = r#"
 prompt=$(cat)
 case "$prompt" in
@@ -85,7 +85,7 @@ fn from_an_empty_repo_to_a_proven_branch() {
     tmux.key("?");
     tmux.shows("Keys: Run");
     tmux.key("Escape");
-    // Read together, the two would be one key.
+    // Sent together, the two would be read as one key.
     tmux.until("the sheet is closed", |screen| !screen.contains("Keys: Run"));
     tmux.key("q");
     tmux.shows("Runs of this repo");
@@ -208,7 +208,7 @@ fn panic_restores_the_terminal() {
         tmux.shows("left with ");
         assert!(!tmux.screen().contains("left with 0"), "{fault}: {}", tmux.screen());
         assert_eq!(tmux.modes(), "0 1 0", "{fault}: the shell's own screen, its cursor, no mouse");
-        // Lines are lines again, and what is typed is seen.
+        // Line mode and echo are restored.
         tmux.types("stty -a | grep -o ' icanon' ; echo typed-$((40 + 2))");
         tmux.key("Enter");
         tmux.shows("typed-42");
@@ -223,12 +223,12 @@ fn no_color_is_respected() {
     let Some(tmux) = Tmux::start(&env, &repo.dir, RALPH, "NO_COLOR=1", (100, 30)) else { return };
     tmux.shows("Agents");
     let coloured = tmux.coloured();
-    // 39 is the default colour.
+    // 39 is the default color.
     let colour = regex_lite::Regex::new(r"[\[;](3[0-7]|38|9[0-7])[;m]").unwrap();
     assert!(!colour.is_match(&coloured), "{coloured:?}");
 }
 
-/// What the model says in the Studio, in the review and at work; one session each.
+/// The model's sessions in the Studio, in the review and at work.
 fn story() -> Script {
     let draft = "I read the Makefile. Shall the greeting be in English?\n```draft\n# Greet the world\n\n## Task\n\nMake hello.txt with a greeting.\n\n## Acceptance\n\n- hello.txt exists\n\n## Constraints\n\n- nothing else changes\n\n## Verification\n\n```sh\ngrep -q shell-ran hello.txt\n```\n```\n";
     let findings = r#"{"findings":[{"severity":"blocker","text":"Unclear what the file must contain","section":"Acceptance","line":"hello.txt holds the line shell-ran"}]}"#;
@@ -241,8 +241,7 @@ fn story() -> Script {
     Script::sessions([said(draft), said(findings), work.into_iter().map(Turn::from).collect()])
 }
 
-/// The whole way with a real CLI on the scripted server: from an empty repo through the Studio, the review and Finalize to a
-/// proven branch.
+/// From an empty repo through the Studio, the review and Finalize to a proven branch, with a real CLI on the scripted server.
 #[test]
 fn with_a_real_cli_from_an_empty_repo_to_a_proven_branch() {
     let Some(programs) = programs() else { return };
@@ -267,7 +266,7 @@ fn with_a_real_cli_from_an_empty_repo_to_a_proven_branch() {
     tmux.key("C-p");
     tmux.shows("I read the Makefile.");
     tmux.shows("Make hello.txt with a greeting.");
-    // The draft is seen while the answer still comes; it can be reviewed once that is over.
+    // The draft is shown while the answer streams; it can be reviewed afterwards.
     tmux.until("the review round", |screen| {
         let open = screen.contains("Round 1");
         if !open {

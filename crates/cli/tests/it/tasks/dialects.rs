@@ -258,7 +258,7 @@ fn several_tasks_run_in_parallel_in_separate_clones() {
     let codes: Vec<_> =
         all["runs"].as_array().unwrap().iter().map(|r| r["exit_code"].as_i64().unwrap()).collect();
     assert_eq!(codes, [0, 0, 1]);
-    // But for `.ralph/`, which stays out of the user's commits from now on.
+    // Except `.ralph/`, which stays out of the user's commits.
     let before = before.replace("?? .ralph/", "");
     assert_eq!(repo.git(&["status", "--porcelain"]), before, "the user's own folder is as it was");
 }
@@ -348,7 +348,7 @@ fn agent_stays_in_its_working_folder() {
 #[test]
 fn user_edit_changes_the_criteria_and_a_bad_one_is_refused() {
     let env = TestEnv::new(RALPH);
-    // It waits in its second session until the person has spoken.
+    // It waits in its second session for the user's message.
     let wait = env.path("spoken");
     let repo = task_repo(
         &env,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Stdio};
 
-/// A plan as an agent would answer it, in the order schema, logic, API.
+/// A plan as an agent would return it, in the order schema, logic, API.
 fn plan(criterion: &str) -> Value {
     let story = |number: usize, title: &str, after: &[&str]| {
         json!({
@@ -32,7 +32,7 @@ fn plan(criterion: &str) -> Value {
 
 const CRITERION: &str = "`sh tests/run.sh` prints 3 passed";
 
-/// A machine with an agent that prints a file for each of its turns: `turn-1.json`, `turn-2.json`, … What it was asked is kept.
+/// A machine with an agent that prints a file for each turn: `turn-1.json`, `turn-2.json`, … It keeps its prompts.
 fn with_agent<'a>(env: &'a TestEnv, turns: &[Value]) -> TestRepo<'a> {
     env.user_config(&json!({"isolation": "none"}));
     let repo = TestRepo::new(env, "repo", &[("README.md", "# Shop\n\nA shop.\n")]);
@@ -47,11 +47,11 @@ fn with_agent<'a>(env: &'a TestEnv, turns: &[Value]) -> TestRepo<'a> {
     repo
 }
 
-fn asked(env: &TestEnv, turn: usize) -> String {
+fn prompt_of_turn(env: &TestEnv, turn: usize) -> String {
     std::fs::read_to_string(env.path(&format!("asked-{turn}.txt"))).unwrap()
 }
 
-/// `ralph plan` on a terminal, with these lines typed; none where there is no `script`.
+/// `ralph plan` on a terminal, with these lines typed; `None` if `script` isn't installed.
 fn typed(repo: &TestRepo<'_>, env: &TestEnv, args: &str, lines: &str) -> Option<Finished> {
     let mut child = terminal(repo, env, args)?;
     let mut stdin = child.stdin.take().unwrap();
@@ -72,7 +72,7 @@ fn terminal(repo: &TestRepo<'_>, env: &TestEnv, args: &str) -> Option<Child> {
     child
 }
 
-fn nothing_is_written(repo: &TestRepo<'_>) {
+fn assert_nothing_written(repo: &TestRepo<'_>) {
     assert!(!repo.dir.join("ralph").exists(), "something was written");
 }
 
@@ -97,8 +97,11 @@ fn agent_questions_lead_to_a_confirmed_plan() {
     ] {
         assert!(done.stdout.contains(shown), "{shown}: {}", done.stdout);
     }
-    assert!(asked(&env, 1).contains("Export invoices as CSV") && asked(&env, 1).contains("A shop."));
-    let heard = asked(&env, 3);
+    assert!(
+        prompt_of_turn(&env, 1).contains("Export invoices as CSV")
+            && prompt_of_turn(&env, 1).contains("A shop.")
+    );
+    let heard = prompt_of_turn(&env, 3);
     for said in
         ["Which separator?: semicolon", "Who may export?: admins", "Which encoding?: UTF-8 with a mark"]
     {
@@ -119,7 +122,11 @@ fn user_can_revise_the_plan_or_quit() {
         with_agent(&env, &[plan(CRITERION), plan("`sh tests/run.sh` prints 4 passed"), plan(CRITERION)]);
     let Some(done) = typed(&repo, &env, "'Export invoices'", "four tests, please\nyes\n") else { return };
     assert_eq!(done.code, Some(0), "{}", done.stdout);
-    assert!(asked(&env, 2).contains("must be different: four tests, please"), "{}", asked(&env, 2));
+    assert!(
+        prompt_of_turn(&env, 2).contains("must be different: four tests, please"),
+        "{}",
+        prompt_of_turn(&env, 2)
+    );
     assert!(repo.read("ralph/tasks.json").contains("prints 4 passed"));
     // An existing plan is the user's work.
     let Some(there) = typed(&repo, &env, "'Something else'", "") else { return };
@@ -141,7 +148,7 @@ fn stories_are_made_from_existing_requirements() {
     let done = repo.ralph(&["plan", "--prd", "ralph/prd.md", "--yes", "--json"]).exits(0).json();
     assert_eq!(done["stories"], 3, "{done}");
     assert_eq!(repo.read("ralph/prd.md"), prd, "requirements stay as they are");
-    let heard = asked(&env, 1);
+    let heard = prompt_of_turn(&env, 1);
     assert!(
         heard.contains("people of the books") && heard.contains("Decide open questions yourself"),
         "{heard}"
@@ -165,7 +172,7 @@ fn new_plan_never_replaces_existing_requirements_or_stories() {
     let done = repo.ralph(&["plan", "Export invoices", "--yes"]).exits(0);
     assert!(done.stderr.contains("`ralph/prd.md` stays as it is"), "{}", done.stderr);
     assert_eq!(repo.read("ralph/prd.md"), prd);
-    assert!(asked(&env, 1).contains("Two rows for each invoice"), "{}", asked(&env, 1));
+    assert!(prompt_of_turn(&env, 1).contains("Two rows for each invoice"), "{}", prompt_of_turn(&env, 1));
     let mut stories: Value = serde_json::from_str(&repo.read("ralph/tasks.json")).unwrap();
     stories["userStories"][0]["title"] = json!("The first small step");
     for theirs in [stories.to_string(), "{ a half-written plan".to_owned()] {
@@ -192,7 +199,7 @@ fn three_invalid_plans_end_the_conversation() {
     assert!(said.stderr.contains("3 answers in a row that aren't a plan"), "{}", said.stderr);
     assert!(said.stderr.contains("talk about the weather"), "{}", said.stderr);
     assert!(env.path("asked-3.txt").exists() && !env.path("asked-4.txt").exists());
-    nothing_is_written(&repo);
+    assert_nothing_written(&repo);
 }
 
 #[test]
@@ -203,8 +210,8 @@ fn plan_with_lint_errors_goes_back_to_the_agent() {
     let repo = with_agent(&env, &[json!("no plan at all"), twice, plan(CRITERION)]);
     let done = repo.ralph(&["plan", "--yes", "Export invoices", "--json"]).exits(0).json();
     assert_eq!(done["stories"], 3);
-    assert!(asked(&env, 2).contains("Answer with the object alone"), "{}", asked(&env, 2));
-    assert!(asked(&env, 3).contains("US-001"), "{}", asked(&env, 3));
+    assert!(prompt_of_turn(&env, 2).contains("Answer with the object alone"), "{}", prompt_of_turn(&env, 2));
+    assert!(prompt_of_turn(&env, 3).contains("US-001"), "{}", prompt_of_turn(&env, 3));
 
     let other = TestEnv::new(RALPH);
     let mut bad = plan(CRITERION);
@@ -213,7 +220,7 @@ fn plan_with_lint_errors_goes_back_to_the_agent() {
     let said = repo.ralph(&["plan", "--yes", "Export invoices"]);
     assert_ne!(said.code, Some(0), "{}", said.stderr);
     assert!(said.stderr.contains("nothing was written"), "{}", said.stderr);
-    nothing_is_written(&repo);
+    assert_nothing_written(&repo);
 }
 
 #[test]
@@ -235,10 +242,10 @@ fn headless_plan_needs_yes_and_an_agent() {
     assert!(said.stderr.contains("`ralph plan` needs a terminal"), "{}", said.stderr);
     let said = repo.ralph(&["plan", "--yes", "  "]).exits(2);
     assert!(said.stderr.contains("no feature described"), "{}", said.stderr);
-    // It answers nothing.
+    // The agent prints nothing.
     let said = repo.ralph(&["plan", "--yes", "Export invoices"]);
     assert!(said.code != Some(0) && said.stderr.contains("stub"), "{}", said.stderr);
-    nothing_is_written(&repo);
+    assert_nothing_written(&repo);
 }
 
 #[test]
@@ -260,7 +267,7 @@ fn the_form_asks_layer_by_layer() {
         "`ls tables` names exports",
         "",
         "",
-        // Logic: one without, which is not kept; then one with two.
+        // Logic: one without criteria, which is dropped; then one with two.
         "Something vague",
         "",
         "n",
@@ -311,7 +318,7 @@ fn ctrl_c_ends_planning_without_leftovers() {
     assert_ne!(TestEnv::wait(child).code, Some(0), "{shown}");
     assert!(shown.contains("you left the conversation; nothing was written"), "{shown}");
     drop(stdin);
-    nothing_is_written(&repo);
+    assert_nothing_written(&repo);
 
     let slow = TestEnv::new(RALPH);
     slow.user_config(&json!({"isolation": "none"}));
@@ -330,5 +337,5 @@ fn ctrl_c_ends_planning_without_leftovers() {
     drop(stdin);
     assert_ne!(done.code, Some(0), "{}", done.stdout);
     assert!(done.stdout.contains("nothing was written"), "{}", done.stdout);
-    nothing_is_written(&repo);
+    assert_nothing_written(&repo);
 }

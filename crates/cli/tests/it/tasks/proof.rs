@@ -13,7 +13,7 @@ const PROMISE: &str = "echo '<promise>COMPLETE</promise>'";
 const TEST: &str = "import unittest\nimport part\n\n\nclass Part(unittest.TestCase):\n    def test_part(self):\n        self.assertEqual(part.VALUE, 'right')\n";
 const WRONG: (&str, &str) = ("part.py", "VALUE = 'wrong'\n");
 const RIGHT: (&str, &str) = ("part.py", "VALUE = 'right'\n");
-/// Without compiled files: two edits of one size within a second would leave a stale one.
+/// Without compiled files: two edits of the same size within a second would leave a stale one.
 const CHECK: &str = "python3 -B -m unittest";
 const CHEAT: &str = "sed -i \"s/part.VALUE, 'right'/1, 1/\" test_part.py";
 const WORK: &str = "echo \"VALUE = 'right'\" > part.py";

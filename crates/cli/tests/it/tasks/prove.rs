@@ -213,7 +213,7 @@ fn a_hidden_criterion_decides_and_no_agent_sees_it() {
     for path in files {
         let bytes = std::fs::read(&path).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
-        // The agent's own script looks for the word.
+        // The agent's own script searches for the word.
         if path.ends_with("stub.sh") {
             continue;
         }

@@ -3,7 +3,7 @@
 use super::{assert_none, root};
 use std::collections::BTreeSet;
 
-/// Fewer attacks than this are not enough.
+/// Minimum number of attacks.
 const ATTACKS_MIN: usize = 150;
 
 /// Files with tables of attacks, the text before a name there, and the test file in the rows that name them.

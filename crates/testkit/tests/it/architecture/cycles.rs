@@ -17,7 +17,7 @@ fn modules_of_a_crate_do_not_need_each_other() {
     assert_none(&wrong, "modules that need each other:");
 }
 
-/// Who uses whom among the files of a crate, named by their modules.
+/// The imports between the files of a crate, by module name.
 fn graph(source: &Path) -> Graph {
     let mut files = Vec::new();
     super::collect(source, &mut files);
@@ -50,7 +50,7 @@ fn code(text: &str) -> String {
     lines.into_iter().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
-/// All paths that begin with `crate::`, also of those in braces, without that and without names of items.
+/// All `crate::` paths, including those in braces, without the prefix and item names.
 fn used_in(code: &str) -> BTreeSet<String> {
     let mut used = BTreeSet::new();
     for (at, start) in code.match_indices("crate::") {
@@ -101,7 +101,7 @@ fn heads(group: &str) -> Vec<&str> {
     parts
 }
 
-/// Groups of files that all reach each other, and that lie in more than one module right below the crate.
+/// Groups of files that all reach each other across more than one top-level module.
 fn circles(graph: &Graph) -> Vec<Vec<String>> {
     let reach = |from: &str| {
         let (mut seen, mut open) = (BTreeSet::new(), vec![from.to_owned()]);

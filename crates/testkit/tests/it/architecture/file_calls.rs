@@ -4,8 +4,8 @@
 use super::{collect, lines_before_tests, root};
 use std::collections::BTreeMap;
 
-/// Files with ordinary calls: whose files those are, and how many calls there are. A new one is first asked whether an agent
-/// or a repo could have written what it opens.
+/// Files with ordinary calls: the owner of the files, and the number of calls. Before you add one, check whether an agent
+/// or a repo could have written the files that it opens.
 const HOMES: &[(&str, &[(&str, usize)])] = &[
     (
         "names in a folder, whose files are read through `repo_file`; and this process's own mappings",
@@ -208,7 +208,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
     ),
 ];
 
-/// Calls that open, make, list, move or remove something by its path.
+/// Calls that open, create, list, move or remove a path.
 const CALLS: &[&str] = &[
     "fs::read(",
     "fs::read_to_string(",
@@ -232,14 +232,14 @@ const CALLS: &[&str] = &[
     "DirBuilder::new(",
 ];
 
-/// How many such calls stand in a source text before its tests.
+/// The number of such calls in a source text before its tests.
 fn calls_in(text: &str) -> usize {
     let lines = text.lines().take(lines_before_tests(text)).map(str::trim);
     let code = lines.filter(|line| !line.starts_with("//"));
     code.map(|line| CALLS.iter().map(|call| calls_of(line, call)).sum::<usize>()).sum()
 }
 
-/// `fs::read(` is one, `other_fs::read(` is none.
+/// `fs::read(` counts, `other_fs::read(` doesn't.
 fn calls_of(line: &str, call: &str) -> usize {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(call).filter(|(at, _)| !line[..*at].ends_with(is_part)).count()

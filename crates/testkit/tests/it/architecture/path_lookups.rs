@@ -4,7 +4,7 @@
 use super::{collect, lines_before_tests, root};
 use std::collections::BTreeMap;
 
-/// Files with such looks: why those are harmless, and how many there are at most.
+/// Files with such lookups: why they are harmless, and their maximum number.
 const HOMES: &[(&str, &[(&str, usize)])] = &[
     (
         "what is in a full path, in the engine's own record, or named by the user's checks; nothing is opened or started by it",
@@ -97,7 +97,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("app/src/agents/hooks.rs", 1),
             ("cli/src/command/task/plan.rs", 2),
             ("cli/src/command/setup/plugin.rs", 1),
-            // It asks where links lead, and opens nothing.
+            // It resolves links, and opens nothing.
             ("hooks/src/guard/paths.rs", 3),
             ("hooks/src/project.rs", 2),
             ("mcp/src/resources.rs", 1),
@@ -129,7 +129,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
 ];
 
 const LOOKS: &[&str] = &[".exists()", ".is_file()", ".canonicalize()"];
-/// What is known of a file already is not looked at again.
+/// Methods on known metadata don't count.
 const KNOWN: &[&str] = &["m", "meta", "about", "kind", "metadata", "facts"];
 
 fn looks_in(text: &str) -> usize {

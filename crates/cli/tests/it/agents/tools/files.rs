@@ -58,7 +58,7 @@ fn commands_take_folder_timeout_and_shell() {
 #[test]
 fn independent_calls_run_in_parallel_and_answer_in_order() {
     let stage = Stage::new();
-    // Each waits for the other: one after the other, neither would end.
+    // Each waits for the other, so run sequentially they would never end.
     let meet = |mine: &str, other: &str| {
         let script = format!("touch {mine}; until [ -e {other} ]; do sleep 0.01; done; echo {mine}");
         ("exec", json!({"command": script, "timeout": 60}))

@@ -12,7 +12,7 @@ fn failed_final_check_is_reported_after_an_idle_iteration() {
         "repo",
         &[("PROMPT.md", "# Write a part\n\nInto part.txt.\n"), (".gitignore", "lib/\n")],
     );
-    // It passes in the workspace and not in a clean checkout, which lacks what git does not hold.
+    // It passes in the workspace but not in a clean checkout, which lacks untracked files.
     repo.write("lib/there", "x\n");
     repo.stub(
         "cat > /dev/null; echo x > part.txt; echo '<promise>COMPLETE</promise>'",

@@ -47,7 +47,7 @@ fn claude_run_in_a_container_is_proven_through_the_proxy() {
     assert_eq!(fixture.sandboxes(&repo), Vec::<serde_json::Value>::new());
 }
 
-/// One session of JSON actions: it looks where it is, writes and checks.
+/// One session of JSON actions: it prints its folder, writes and checks.
 fn thinker(fixture: &Fixture) -> (ModelServer, TestRepo<'_>) {
     let answer = json!({
         "summary": "wrote the part",
@@ -70,7 +70,7 @@ fn thinker(fixture: &Fixture) -> (ModelServer, TestRepo<'_>) {
              base_url: {base}\n    api_key_env: THINKING_KEY\n    max_retries: 1\n"
         ),
     );
-    // The repo names a server that is sent a key.
+    // The repo names a server that gets a key.
     fixture.ralph(&repo, &["trust", "--yes"]).exits(0);
     (server, repo)
 }

@@ -13,7 +13,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
-/// An image with the Chromium of this machine; `None` where that cannot be.
+/// An image with this machine's Chromium; `None` if it can't be built.
 fn image() -> Option<String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/dockerd");
     let done = Command::new(script).arg("browser").output().unwrap();
@@ -27,7 +27,7 @@ fn image() -> Option<String> {
     }
 }
 
-/// A repo whose agent is a model with tools that plays `turns`.
+/// A repo whose agent is a scripted model with tools that plays `turns`.
 fn repo<'a>(fixture: &'a Fixture, server: &ModelServer, turns: Vec<Turn>) -> TestRepo<'a> {
     server.script("work", Script::turns(turns));
     let agent = json!({"name": "thinker", "kind": "tools", "profile": "scripted"});
@@ -68,7 +68,7 @@ fn container_server_is_reachable_by_browser_and_preview_but_host_servers_are_not
         let events = if fixture.runs().is_empty() { Vec::new() } else { fixture.events() };
         let lines: Vec<&str> = events.iter().filter_map(|event| event["result"].as_str()).collect();
         let address = lines.iter().find_map(|line| pages::preview(line))?;
-        // The last page was tried, too.
+        // The last page was requested, too.
         (lines.len() >= 5).then_some(address)
     });
     if address.is_empty() {

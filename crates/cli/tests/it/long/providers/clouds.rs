@@ -47,7 +47,7 @@ macro_rules! stories_of {
             #[test]
             fn run_is_proven() {
                 let (_cloud, fixture) = super::$name();
-                stories::to_a_proven_end(&fixture);
+                stories::assert_proven(&fixture);
             }
 
             #[test]
@@ -59,13 +59,13 @@ macro_rules! stories_of {
             #[test]
             fn killed_run_resumes_in_its_machine() {
                 let (_cloud, fixture) = super::$name();
-                stories::killed_and_resumed(&fixture, &fixture.env.path("waiting"));
+                stories::kill_and_resume(&fixture, &fixture.env.path("waiting"));
             }
 
             #[test]
             fn destroyed_machine_is_recreated() {
                 let (_cloud, fixture) = super::$name();
-                stories::destroyed_in_the_middle(&fixture, &fixture.env.path("waiting"));
+                stories::destroy_during_session(&fixture, &fixture.env.path("waiting"));
             }
 
             #[test]
@@ -77,7 +77,7 @@ macro_rules! stories_of {
             #[test]
             fn cancelled_run_keeps_its_machine_stopped() {
                 let (_cloud, fixture) = super::$name();
-                stories::cancelled_and_kept(&fixture, &fixture.env.path("waiting"));
+                stories::cancel_keeps_sandbox(&fixture, &fixture.env.path("waiting"));
             }
         }
     };
@@ -118,8 +118,8 @@ fn flag_overrides_the_provider_of_task_and_variable() {
     assert!(refused.stderr.contains("RALPH_DEFAULT_PROVIDER"), "{}", refused.stderr);
 }
 
-/// Runs on Daytona with these words of repo and user; what the vendor was asked to make first.
-fn asked_of_daytona(repo_says: serde_json::Value, user_says: &serde_json::Value) -> serde_json::Value {
+/// Runs on Daytona with these settings of repo and user; returns the first creation request.
+fn daytona_create_request(repo_says: serde_json::Value, user_says: &serde_json::Value) -> serde_json::Value {
     let (cloud, mut fixture) = daytona();
     fixture.sandbox = repo_says;
     fixture.env.user_config(user_says);
@@ -132,7 +132,7 @@ fn asked_of_daytona(repo_says: serde_json::Value, user_says: &serde_json::Value)
 
 #[test]
 fn daytona_builds_the_default_image_in_any_size() {
-    let asked = asked_of_daytona(json!({"vcpu": 2, "memory_gib": 4, "disk_gib": 8}), &json!({}));
+    let asked = daytona_create_request(json!({"vcpu": 2, "memory_gib": 4, "disk_gib": 8}), &json!({}));
     let built = asked["buildInfo"]["dockerfileContent"].as_str().unwrap();
     assert_eq!(built, include_str!("../../../../../../images/ralph/Dockerfile"));
     assert!(!built.lines().any(|line| line.starts_with("COPY ") && !line.contains("--from=")), "no context");
@@ -143,16 +143,16 @@ fn daytona_builds_the_default_image_in_any_size() {
 fn daytona_uses_a_custom_image_and_shared_volumes() {
     let own = "FROM debian:12\nRUN apt-get update && apt-get install -y git\n";
     let volumes = json!({"sandbox": {"volumes": {"cargo": "/cache"}}});
-    let asked = asked_of_daytona(json!({ "image": own }), &volumes);
+    let asked = daytona_create_request(json!({ "image": own }), &volumes);
     assert_eq!(asked["buildInfo"]["dockerfileContent"], own);
     assert_eq!(asked["volumes"], json!([{"volumeId": "vol-cargo", "mountPath": "/cache"}]));
-    let asked = asked_of_daytona(json!({"image": "debian:12"}), &json!({}));
+    let asked = daytona_create_request(json!({"image": "debian:12"}), &json!({}));
     assert_eq!(asked["buildInfo"]["dockerfileContent"], "FROM debian:12\n");
 }
 
 #[test]
 fn daytona_starts_from_a_snapshot_with_its_own_size() {
-    let asked = asked_of_daytona(json!({"snapshot": "team-base"}), &json!({}));
+    let asked = daytona_create_request(json!({"snapshot": "team-base"}), &json!({}));
     assert_eq!((&asked["snapshot"], &asked["buildInfo"]), (&json!("team-base"), &serde_json::Value::Null));
     let (cloud, mut fixture) = daytona();
     fixture.sandbox = json!({"snapshot": "team-base", "vcpu": 2});
@@ -162,7 +162,7 @@ fn daytona_starts_from_a_snapshot_with_its_own_size() {
     assert_eq!(cloud.made(), 0);
 }
 
-/// A run whose machine is kept, seen by its user.
+/// A run that keeps its machine, as the user sees it.
 fn kept_machine(fixture: &Fixture) -> (ralph_loop_testkit::TestRepo<'_>, String, String) {
     let script = "echo done > part.txt; echo '<promise>COMPLETE</promise>'";
     let repo = fixture.repo(Fixture::shell_agent(script), "grep -q done part.txt");
@@ -187,7 +187,7 @@ fn cleanup_stops_waiting_for_a_silent_cloud_and_names_it() {
         "what is here is cleaned up: {slow}"
     );
     assert!(cloud.asked(&id).is_some());
-    // The machine is known, and goes once the cloud answers.
+    // The machine is known, and is removed once the cloud answers.
     let done = fixture.ralph(&repo, &["clean", "--older-than", "0d", "--yes", "--json"]).exits(0).json();
     assert_eq!((&done["problems"], cloud.asked(&id)), (&json!([]), None), "{done}");
     let third = fixture.ralph(&repo, &["clean", "--older-than", "0d", "--yes", "--json"]).exits(0).json();
@@ -206,7 +206,7 @@ fn machine_of_an_unconfigured_cloud_is_reported() {
     assert!(cloud.asked(&id).is_some());
 }
 
-/// What a cloud answers is data: whatever it is, the command ends with words, and the next one works.
+/// Cloud answers are untrusted: whatever they contain, the command ends with an error, and the next one works.
 #[test]
 fn malformed_and_endless_cloud_answers_end_in_errors() {
     let (cloud, fixture) = e2b();

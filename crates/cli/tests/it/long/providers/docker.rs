@@ -15,7 +15,7 @@ fn fixture() -> Option<Fixture> {
 #[test]
 fn run_in_a_container_is_proven() {
     let Some(fixture) = fixture() else { return };
-    stories::to_a_proven_end(&fixture);
+    stories::assert_proven(&fixture);
 }
 
 #[test]
@@ -27,19 +27,19 @@ fn container_pull_request_says_checks_were_not_watched() {
 #[test]
 fn killed_run_resumes_in_its_container() {
     let Some(fixture) = fixture() else { return };
-    stories::killed_and_resumed(&fixture, Path::new(".ralph/waiting"));
+    stories::kill_and_resume(&fixture, Path::new(".ralph/waiting"));
 }
 
 #[test]
 fn destroyed_container_is_recreated() {
     let Some(fixture) = fixture() else { return };
-    stories::destroyed_in_the_middle(&fixture, Path::new(".ralph/waiting"));
+    stories::destroy_during_session(&fixture, Path::new(".ralph/waiting"));
 }
 
 #[test]
 fn cancelled_run_keeps_its_container_stopped() {
     let Some(fixture) = fixture() else { return };
-    stories::cancelled_and_kept(&fixture, Path::new(".ralph/waiting"));
+    stories::cancel_keeps_sandbox(&fixture, Path::new(".ralph/waiting"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A machine on which `provider` can be reached.
+/// A machine that can reach `provider`.
 pub struct Fixture {
     pub env: TestEnv,
     pub provider: &'static str,
@@ -41,9 +41,9 @@ impl Fixture {
 
     pub fn command(&self, repo: &TestRepo<'_>, args: &[&str]) -> Command {
         let mut command = self.env.ralph_command(&repo.dir, args);
-        // No other engine or cloud of the machine that the test runs on.
+        // Ignores other engines or clouds of the host machine.
         command.env("DOCKER_HOST", "ssh://nowhere").envs(self.vars.iter().cloned());
-        // That the code goes there is the user's word, too.
+        // The user also allows that the code goes there.
         command.env("RALPH_DEFAULT_PROVIDER", self.provider);
         command
     }
@@ -56,14 +56,20 @@ impl Fixture {
         self.command(repo, args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Our sandboxes, as `ralph sandbox list` tells them.
+    /// Our sandboxes, as listed by `ralph sandbox list`.
     pub fn sandboxes(&self, repo: &TestRepo<'_>) -> Vec<Value> {
         let list = self.ralph(repo, &["sandbox", "list", "--json"]).exits(0).json();
-        list["sandboxes"].as_array().unwrap().iter().filter(|one| self.is_mine(one)).cloned().collect()
+        list["sandboxes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|one| self.belongs_to_this_test(one))
+            .cloned()
+            .collect()
     }
 
-    /// An engine is shared with other tests.
-    fn is_mine(&self, sandbox: &Value) -> bool {
+    /// Whether a sandbox belongs to this test; other tests share the engine.
+    fn belongs_to_this_test(&self, sandbox: &Value) -> bool {
         let run = sandbox["run"].as_str().unwrap_or_default();
         self.runs().iter().any(|own| run.starts_with(own.as_str()))
     }
@@ -83,7 +89,7 @@ impl Fixture {
         until("the workspace", || Some(self.workspaces().join(self.runs().pop()?)))
     }
 
-    /// Where the agent of the only run works: a copy of the workspace, where its sandbox has a folder of this machine.
+    /// The folder of the only run's agent: a copy of the workspace if the sandbox uses a folder of this machine.
     pub fn agents_folder(&self) -> PathBuf {
         let workspace = self.workspace();
         if !["docker", "sbx"].contains(&self.provider) {
@@ -114,7 +120,7 @@ impl Fixture {
 
 impl Drop for Fixture {
     fn drop(&mut self) {
-        // What a failing test would leave.
+        // Leftovers of a failing test.
         for run in self.runs() {
             let mut command = self.env.ralph_command(Path::new("/"), &["sandbox", "rm", "--force", &run]);
             let _ = command.env("DOCKER_HOST", "ssh://nowhere").envs(self.vars.iter().cloned()).output();

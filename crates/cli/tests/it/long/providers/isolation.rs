@@ -7,7 +7,7 @@ use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 
-/// Asks a server on this machine for a page, and writes down what came and what is in a variable.
+/// Requests a page from a server on this machine, and writes down the response and a variable.
 const ASK: &str = "cat >/dev/null; { curl -s --max-time 5 http://127.0.0.1:$PORT/ || echo refused; echo; echo \"[$MINE]\"; } > part.txt; \
     echo '<promise>COMPLETE</promise>'";
 
@@ -24,7 +24,7 @@ fn serve() -> u16 {
     port
 }
 
-/// What the agent wrote, with these flags and these words of user and repo.
+/// Returns what the agent wrote with these flags and these settings of user and repo.
 fn part(
     flags: &[&str],
     user: serde_json::Value,

@@ -57,13 +57,13 @@ fn fixture() -> (tempfile::TempDir, Fixture) {
 #[test]
 fn run_in_a_micro_vm_is_proven() {
     let (_bin, fixture) = fixture();
-    stories::to_a_proven_end(&fixture);
+    stories::assert_proven(&fixture);
 }
 
 #[test]
 fn killed_run_resumes_in_its_micro_vm() {
     let (_bin, fixture) = fixture();
-    stories::killed_and_resumed(&fixture, std::path::Path::new(".ralph/waiting"));
+    stories::kill_and_resume(&fixture, std::path::Path::new(".ralph/waiting"));
 }
 
 #[test]
@@ -72,12 +72,12 @@ fn git_in_a_micro_vm_commits_as_the_user() {
     stories::commits_as_the_user(&fixture);
 }
 
-/// The first session waits; the next one writes down what the machine sees of a file, and who commits in it.
+/// The first session waits; the next one writes down the file's content in the machine, and the committer there.
 const SEES: &str = "if [ ! -e .ralph/waiting ]; then : > .ralph/waiting; exec sleep 300; fi; \
     cat \"$VM_CACHE/readme.txt\" > part.txt; git config --global user.email >> part.txt; echo '<promise>COMPLETE</promise>'";
 
 /// Ends a run during a session, edits a file here, and resumes the run.
-fn edited_between(end: impl FnOnce(&Fixture, &TestRepo<'_>, Child)) {
+fn edit_between_sessions(end: impl FnOnce(&Fixture, &TestRepo<'_>, Child)) {
     let (_bin, fixture) = fixture();
     let repo = fixture.repo(Fixture::shell_agent(SEES), "test -s part.txt");
     let child = fixture.spawn(&repo, &["run", "--json"]);
@@ -94,7 +94,7 @@ fn edited_between(end: impl FnOnce(&Fixture, &TestRepo<'_>, Child)) {
 
 #[test]
 fn micro_vm_sees_edits_made_while_the_run_was_suspended() {
-    edited_between(|fixture, repo, child| {
+    edit_between_sessions(|fixture, repo, child| {
         let term = ["-TERM", &child.id().to_string()];
         TestEnv::finish(fixture.env.command("kill", &repo.dir).args(term)).exits(0);
         assert_eq!(TestEnv::wait(child).exits(130).json()["reason"], "suspended");
@@ -106,7 +106,7 @@ fn micro_vm_sees_edits_made_while_the_run_was_suspended() {
 
 #[test]
 fn micro_vm_sees_edits_made_after_the_run_was_killed() {
-    edited_between(|fixture, repo, mut child| {
+    edit_between_sessions(|fixture, repo, mut child| {
         child.kill().unwrap();
         child.wait().unwrap();
         let kept = fixture.sandboxes(repo);

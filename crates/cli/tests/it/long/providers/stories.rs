@@ -7,14 +7,14 @@ use ralph_loop_testkit::TestEnv;
 use serde_json::json;
 use std::path::Path;
 
-/// Adds, changes and removes files, with names that need care; leaves behind what git ignores.
+/// Adds, changes and removes files with special names, and leaves ignored files behind.
 const WORK: &str = "echo done > part.txt; mkdir -p 'süb dir' built; echo x > 'süb dir/-a b.txt'; chmod +x part.txt; \
     ln -s part.txt link; rm -f readme.txt; echo big > built/x; cat PROMPT.md > copy.txt; echo noted >> .ralph/notes.md; \
     echo '<promise>COMPLETE</promise>'";
 const CHECK: &str = "grep -q done part.txt && test -x part.txt && test -L link && test ! -e readme.txt && test -e 'süb dir/-a b.txt'";
 
-/// From the task to a proven result, and nothing is left of the sandbox.
-pub fn to_a_proven_end(fixture: &Fixture) {
+/// Runs a task to a proven result that leaves nothing of the sandbox.
+pub fn assert_proven(fixture: &Fixture) {
     let repo = fixture.repo(Fixture::shell_agent(WORK), CHECK);
     let done = fixture.ralph(&repo, &["run", "--json"]).exits(0);
     let run = done.json();
@@ -61,16 +61,16 @@ pub fn pull_request_says_unwatched(fixture: &Fixture) {
     assert!(body.contains("not watched"), "{run}\n{body}");
 }
 
-/// The first session waits, with `marker` as its sign; the second one works.
-fn waits_once(marker: &str) -> serde_json::Value {
+/// An agent whose first session creates `marker` and waits, and whose second one works.
+fn waiting_agent(marker: &str) -> serde_json::Value {
     Fixture::shell_agent(&format!("if [ ! -e {marker} ]; then : > {marker}; exec sleep 300; fi; {WORK}"))
 }
 
 /// Kills the engine during a session; the run resumes in the same sandbox.
-pub fn killed_and_resumed(fixture: &Fixture, marker: &Path) {
-    let repo = fixture.repo(waits_once(&marker.display().to_string()), CHECK);
+pub fn kill_and_resume(fixture: &Fixture, marker: &Path) {
+    let repo = fixture.repo(waiting_agent(&marker.display().to_string()), CHECK);
     let mut child = fixture.spawn(&repo, &["run", "--json"]);
-    Fixture::await_file(&seen(fixture, marker));
+    Fixture::await_file(&marker_path(fixture, marker));
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(fixture.sandboxes(&repo).len(), 1);
@@ -85,10 +85,10 @@ pub fn killed_and_resumed(fixture: &Fixture, marker: &Path) {
 }
 
 /// Destroys the sandbox during a session; the run continues in another one.
-pub fn destroyed_in_the_middle(fixture: &Fixture, marker: &Path) {
-    let repo = fixture.repo(waits_once(&marker.display().to_string()), CHECK);
+pub fn destroy_during_session(fixture: &Fixture, marker: &Path) {
+    let repo = fixture.repo(waiting_agent(&marker.display().to_string()), CHECK);
     let child = fixture.spawn(&repo, &["run", "--json"]);
-    Fixture::await_file(&seen(fixture, marker));
+    Fixture::await_file(&marker_path(fixture, marker));
     let run = fixture.runs().pop().unwrap();
     fixture.ralph(&repo, &["sandbox", "rm", "--force", &run]).exits(0);
     let done = TestEnv::wait(child).exits(0).json();
@@ -101,10 +101,10 @@ pub fn destroyed_in_the_middle(fixture: &Fixture, marker: &Path) {
 }
 
 /// A cancelled run keeps its sandbox, stopped, until the user removes it.
-pub fn cancelled_and_kept(fixture: &Fixture, marker: &Path) {
-    let repo = fixture.repo(waits_once(&marker.display().to_string()), CHECK);
+pub fn cancel_keeps_sandbox(fixture: &Fixture, marker: &Path) {
+    let repo = fixture.repo(waiting_agent(&marker.display().to_string()), CHECK);
     let child = fixture.spawn(&repo, &["run", "--json"]);
-    Fixture::await_file(&seen(fixture, marker));
+    Fixture::await_file(&marker_path(fixture, marker));
     let run = fixture.runs().pop().unwrap();
     fixture.ralph(&repo, &["cancel", &run]).exits(0);
     let done = TestEnv::wait(child);
@@ -117,7 +117,7 @@ pub fn cancelled_and_kept(fixture: &Fixture, marker: &Path) {
     assert_eq!(fixture.sandboxes(&repo), Vec::<serde_json::Value>::new());
 }
 
-/// The name that a user commits under; it needs care on its way.
+/// A user name with special characters.
 const NAME: &str = "Ann \"A\" O'Neil \\ Ünal";
 
 /// An agent that commits in a separate repo without a configured identity, and writes down the committer that git used.
@@ -128,7 +128,7 @@ fn committer() -> serde_json::Value {
     )
 }
 
-/// Git in every sandbox signs as the user's own does: their name and address are in the sandbox's own settings.
+/// Git in every sandbox commits as the user: the sandbox's git settings have their name and email.
 pub fn commits_as_the_user(fixture: &Fixture) {
     let repo = fixture.repo(committer(), "test -s part.txt");
     repo.git(&["config", "user.name", NAME]);
@@ -138,7 +138,7 @@ pub fn commits_as_the_user(fixture: &Fixture) {
     assert_eq!(part, format!("{NAME} <tester@example.com>, {NAME} <tester@example.com>"));
 }
 
-/// Whether the workspace has a marker in `.ralph`.
-fn seen(fixture: &Fixture, marker: &Path) -> std::path::PathBuf {
+/// The path of a marker; relative ones are in the agent's folder.
+fn marker_path(fixture: &Fixture, marker: &Path) -> std::path::PathBuf {
     if marker.is_absolute() { marker.to_owned() } else { fixture.agents_folder().join(marker) }
 }

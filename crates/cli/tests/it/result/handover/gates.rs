@@ -73,7 +73,7 @@ impl<'a> Hosted<'a> {
     }
 
     /// Waits until `ralph` has read the review and found no decision.
-    fn waits(&self) {
+    fn wait_for_review(&self) {
         until("a look at the review", || {
             let seen = self.repo.events_named("review_seen");
             seen.iter().any(|event| event["state"] == "waiting").then_some(())
@@ -102,7 +102,7 @@ fn withdrawn_approval_and_later_change_requests_start_a_session() {
     assert!(host.prompt(2).contains(told), "{}", host.prompt(2));
     host.check(&second, "success");
     // It is reported once; then the run waits for an approval.
-    host.waits();
+    host.wait_for_review();
     host.fake.review(1, "bob", "CHANGES_REQUESTED", "Say more.", &[]);
     let third = host.proven(3);
     assert!(host.prompt(3).contains("Say more."), "{}", host.prompt(3));
@@ -123,12 +123,12 @@ fn approval_dismissed_by_a_push_starts_no_session() {
     host.fake.review(1, "ann", "APPROVED", "", &[]);
     host.check(&first, "failure");
     let second = host.proven(2);
-    // One of the old commit, dismissed by hand; one of the new commit, which the host calls stale.
+    // A review of the old commit, dismissed manually, and one of the new commit, marked stale by the host.
     host.fake.dismiss_by(1, "ann", "cy", "Old.", None);
     host.fake.review(1, "dan", "APPROVED", "", &[]);
     host.fake.dismiss_by(1, "dan", "dan", "", Some(&second));
     host.check(&second, "success");
-    host.waits();
+    host.wait_for_review();
     host.fake.review(1, "bob", "APPROVED", "", &[]);
     let done = TestEnv::wait(child).exits(0);
     assert_eq!(done.json()["iterations"], 2, "{}", done.stdout);
@@ -150,7 +150,7 @@ fn change_requests_before_green_checks_start_a_session() {
     TestEnv::wait(child).exits(0);
 }
 
-/// A host takes a skipped check for a green one; where all are, nothing was checked, and the run says so.
+/// A host counts skipped checks as green; if all were skipped, nothing was checked, and the run says so.
 #[test]
 fn all_skipped_checks_do_not_count_as_green() {
     let env = TestEnv::new(RALPH);
@@ -175,7 +175,7 @@ fn all_skipped_checks_do_not_count_as_green() {
     TestEnv::finish(&mut host.command(&["resume", "--json"])).exits(0);
 }
 
-/// With the right to commit, an agent's own message stands below the run's: the host goes by the newest.
+/// If the agent may commit, its commit is below the run's: the host uses the newest one.
 #[test]
 fn agent_commits_cannot_skip_host_checks() {
     for agent in [

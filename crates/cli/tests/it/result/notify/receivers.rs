@@ -18,7 +18,7 @@ pub struct Received {
     pub body: String,
 }
 
-/// A web server that keeps what it is sent. It answers with the given codes in turn, then 200.
+/// A web server that records its requests. It answers with the given codes in turn, then 200.
 pub struct Web {
     pub port: u16,
     received: Arc<Mutex<Vec<Received>>>,
@@ -75,29 +75,29 @@ fn read(stream: &TcpStream) -> Option<Received> {
     Some(Received { headers, body: String::from_utf8(body).unwrap() })
 }
 
-/// What a mail server heard in one session: its lines, and the mail.
+/// One session of the mail server: its lines, and the mail.
 #[derive(Debug, Clone, Default)]
 pub struct Mail {
     pub said: Vec<String>,
     pub mail: String,
 }
 
-/// A mail server that wants a login.
+/// A mail server that requires a login.
 pub struct Post {
     pub port: u16,
     mails: Arc<Mutex<Vec<Mail>>>,
 }
 
-/// What a mail server insists on.
+/// A mail server's requirements.
 #[derive(Clone)]
 pub struct SmtpSettings {
     /// `PLAIN` or `LOGIN`.
     pub method: &'static str,
     pub user: &'static str,
     pub password: &'static str,
-    /// Offers protection, and takes no login before it.
+    /// Offers STARTTLS, and accepts no login before it.
     pub tls: Option<Arc<ServerConfig>>,
-    /// Protected from the first byte.
+    /// Uses TLS from the first byte.
     pub implicit: bool,
 }
 
@@ -117,7 +117,7 @@ impl Post {
         Self { port, mails }
     }
 
-    /// What came. The sender may be gone before its last word is put away here, so an empty box is looked into again.
+    /// The received mail. The sender may end before its last message is stored, so this retries an empty box.
     pub fn mails(&self) -> Vec<Mail> {
         for _ in 0..100 {
             let mails = self.mails.lock().unwrap().clone();
@@ -206,7 +206,7 @@ fn serve(stream: TcpStream, settings: &SmtpSettings) -> Option<Mail> {
     }
 }
 
-/// A certificate for 127.0.0.1 that its own file vouches for.
+/// A self-signed certificate for 127.0.0.1.
 pub fn certificate(folder: &Path) -> (PathBuf, Arc<ServerConfig>) {
     let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
     let done = Command::new("openssl")

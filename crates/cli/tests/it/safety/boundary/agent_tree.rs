@@ -7,7 +7,7 @@ use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// How a run with the attack may end.
+/// How a run may end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ends {
     /// The work of the second session is proven.
@@ -16,7 +16,7 @@ enum Ends {
     Decided,
 }
 
-/// One attack, made in the first of two sessions, and what is seen in the user's folder afterwards.
+/// One attack, made in the first of two sessions, and the expected state of the user's folder.
 struct TreeAttack {
     name: &'static str,
     script: &'static str,
@@ -36,7 +36,7 @@ fn has(repo: &Path, name: &str) {
     assert!(repo.join(name).symlink_metadata().is_ok(), "`{name:?}` was not handed back");
 }
 
-fn lacks(repo: &Path, name: &str) {
+fn assert_missing(repo: &Path, name: &str) {
     assert!(repo.join(name).symlink_metadata().is_err(), "`{name:?}` was handed back");
 }
 
@@ -61,7 +61,7 @@ const ODD_NAMES: &[TreeAttack] = &[
     }),
     attack("a folder instead of a file", "rm readme.txt; mkdir readme.txt; echo x > readme.txt/y", |repo| has(repo, "readme.txt/y")),
     attack("an unreadable folder", "mkdir shut; echo x > shut/f; chmod 000 shut", NOTHING),
-    attack("a pipe and a socket among the files", "mkdir s; mkfifo s/pipe; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s/sock\")'", |repo| { lacks(repo, "s/pipe"); lacks(repo, "s/sock"); }),
+    attack("a pipe and a socket among the files", "mkdir s; mkfifo s/pipe; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s/sock\")'", |repo| { assert_missing(repo, "s/pipe"); assert_missing(repo, "s/sock"); }),
     attack("a large file that holds nothing", "truncate -s 400M hole || true", NOTHING),
     attack("links among the files", "mkdir l; ln -s readme.txt in; ln -s ../readme.txt l/in", |repo| assert!(repo.join("l/in").is_symlink() && repo.join("in").is_file())),
     decided("a link out among the files", "ln -s \"$VICTIM/file\" out; mkdir l; ln -s \"$VICTIM\" l/out"),
@@ -70,11 +70,11 @@ const ODD_NAMES: &[TreeAttack] = &[
 
 #[rustfmt::skip]
 const OTHER_GITS: &[TreeAttack] = &[
-    attack("`.GIT` with settings", "mkdir .GIT; printf '[core]\\n\\tfsmonitor = touch \"%s/made\"\\n' \"$VICTIM\" > .GIT/config; echo 'ref: refs/heads/main' > .GIT/HEAD", |repo| lacks(repo, ".GIT/config")),
-    attack("`.Git` in a folder", "mkdir -p sub/.Git/hooks; echo 'touch \"$VICTIM/made\"' > sub/.Git/hooks/post-checkout", |repo| lacks(repo, "sub/.Git/hooks/post-checkout")),
-    attack("a nested repo", "mkdir n; cd n; git init -q .; echo x > f; git add f; git -c user.name=a -c user.email=a@b commit -qm x; cd ..", |repo| { has(repo, "n/f"); lacks(repo, "n/.git"); }),
+    attack("`.GIT` with settings", "mkdir .GIT; printf '[core]\\n\\tfsmonitor = touch \"%s/made\"\\n' \"$VICTIM\" > .GIT/config; echo 'ref: refs/heads/main' > .GIT/HEAD", |repo| assert_missing(repo, ".GIT/config")),
+    attack("`.Git` in a folder", "mkdir -p sub/.Git/hooks; echo 'touch \"$VICTIM/made\"' > sub/.Git/hooks/post-checkout", |repo| assert_missing(repo, "sub/.Git/hooks/post-checkout")),
+    attack("a nested repo", "mkdir n; cd n; git init -q .; echo x > f; git add f; git -c user.name=a -c user.email=a@b commit -qm x; cd ..", |repo| { has(repo, "n/f"); assert_missing(repo, "n/.git"); }),
     decided("a nested repo with a filter", "mkdir n; cd n; git init -q .; git config filter.x.clean 'touch \"$VICTIM/made\"; cat'; echo '* filter=x' > .gitattributes; echo x > f; cd .."),
-    attack("a nested repo as a file `.git`", "mkdir m; echo \"gitdir: $VICTIM\" > m/.git; echo x > m/f", |repo| { has(repo, "m/f"); lacks(repo, "m/.git"); }),
+    attack("a nested repo as a file `.git`", "mkdir m; echo \"gitdir: $VICTIM\" > m/.git; echo x > m/f", |repo| { has(repo, "m/f"); assert_missing(repo, "m/.git"); }),
     attack("a submodule whose URL is a command", "printf '[submodule \"s\"]\\n\\tpath = s\\n\\turl = ext::sh -c \"touch %s/made\"\\n\\tupdate = !touch made\\n' \"$VICTIM\" > .gitmodules; mkdir -p s; echo x > s/f", |repo| has(repo, "s/f")),
     attack("a submodule whose name leads out", "printf '[submodule \"../../victim\"]\\n\\tpath = s\\n\\turl = --upload-pack=touch\\n' > .gitmodules", NOTHING),
     decided("attributes with a filter of the agent's", "git config filter.x.clean 'touch \"$VICTIM/made\"; cat' ; git config filter.x.smudge 'touch \"$VICTIM/made\"; cat'; echo '* filter=x diff=x merge=x' > .gitattributes; git config diff.x.textconv 'touch \"$VICTIM/made\"'"),
@@ -99,7 +99,7 @@ const OTHER_GITS: &[TreeAttack] = &[
 const CHANGING: &[TreeAttack] = &[
     attack("a memory file changes between file and link", "(while :; do ln -sf \"$VICTIM/errors.log\" .ralph/errors.log; rm -f .ralph/errors.log; echo a > .ralph/errors.log; done) & sleep 1", NOTHING),
     attack("a memory file changes between file and pipe", "(while :; do rm -f .ralph/notes.md; mkfifo .ralph/notes.md; rm -f .ralph/notes.md; echo a > .ralph/notes.md; done) & sleep 1", NOTHING),
-    // Where it is ended while the link stands, that leads out of the repo and is refused.
+    // If the run ends while the link exists, `ralph` refuses it because it leads out of the repo.
     decided("a folder changes between folder and link", "mkdir d; echo x > d/f; (while :; do mv d e; ln -s \"$VICTIM\" d; rm d; mv e d; done) 2>/dev/null & sleep 1"),
     decided("`.ralph` changes between folder and link", "(while :; do mv .ralph .r; ln -s \"$VICTIM\" .ralph; rm .ralph; mv .r .ralph; done) 2>/dev/null & sleep 1"),
     attack("a file changes while it is recorded", "(while :; do echo $RANDOM > busy; done) 2>/dev/null & sleep 1", NOTHING),
@@ -142,7 +142,7 @@ fn repo<'a>(env: &'a TestEnv, script: &str, victim: &Path) -> TestRepo<'a> {
     repo
 }
 
-fn untouched(victim: &Path, what: &str, done: &Finished) {
+fn assert_untouched(victim: &Path, what: &str, done: &Finished) {
     for entry in std::fs::read_dir(victim).unwrap().flatten() {
         let name = entry.file_name().into_string().unwrap();
         assert!(NAMES.contains(&name.as_str()), "{what}: {name} was made outside");
@@ -161,7 +161,7 @@ fn play(attacks: &[TreeAttack], args: &[&str]) {
         if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
             return ralph_loop_testkit::skip(&done.stderr);
         }
-        untouched(&victim, name, &done);
+        assert_untouched(&victim, name, &done);
         match ends {
             Ends::Proven => assert_eq!(done.code, Some(0), "{name}: {done:?}"),
             Ends::Decided => assert!(matches!(done.code, Some(0 | 1 | 3)), "{name}: {done:?}"),
@@ -169,7 +169,7 @@ fn play(attacks: &[TreeAttack], args: &[&str]) {
         if args.is_empty() && *ends == Ends::Proven {
             look(&repo.dir);
         }
-        // What was left in the tree is removed like anything else.
+        // Removes leftovers in the tree.
         if let Ok(shut) = std::fs::metadata(repo.dir.join("shut")) {
             let mut open = shut.permissions();
             std::os::unix::fs::PermissionsExt::set_mode(&mut open, 0o700);
@@ -199,7 +199,7 @@ parts! {
     files_that_change_during_a_check_stay_contained_2 CHANGING 1 / 2
 }
 
-/// The same in a worktree: every fourth, which has them all in the end.
+/// Plays every fourth attack in a worktree.
 fn play_in_a_worktree(table: &[TreeAttack]) {
     let part: Vec<TreeAttack> = table
         .iter()
@@ -244,9 +244,9 @@ fn resumed_run_stays_contained(fault: &str) {
         if killed.code == Some(4) && killed.stderr.contains("cannot sandbox") {
             return ralph_loop_testkit::skip(&killed.stderr);
         }
-        untouched(&victim, name, &killed);
+        assert_untouched(&victim, name, &killed);
         let done = repo.ralph(&["resume", "--json"]);
-        untouched(&victim, name, &done);
+        assert_untouched(&victim, name, &done);
         assert_eq!(done.code, Some(0), "{name} {fault}: {done:?}");
     }
 }
@@ -261,7 +261,7 @@ fn run_killed_after_a_checkpoint_resumes_safely() {
     resumed_run_stays_contained("checkpoint.committed");
 }
 
-/// Two agents at once, each against what it shares with the other.
+/// Two agents at once, each attacking the files that they share.
 #[test]
 fn parallel_sandboxed_runs_are_isolated() {
     let env = TestEnv::new(RALPH);
@@ -275,7 +275,7 @@ fn parallel_sandboxed_runs_are_isolated() {
         if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
             return ralph_loop_testkit::skip(&done.stderr);
         }
-        untouched(&victim, "two at once", done);
+        assert_untouched(&victim, "two at once", done);
         assert_eq!(done.code, Some(0), "{done:?}");
     }
     repo.git(&["fsck", "--strict"]);

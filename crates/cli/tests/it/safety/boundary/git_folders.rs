@@ -6,7 +6,7 @@ use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// What an agent does to the git folder of its sparse clone.
+/// An attack on the git folder of a sparse clone.
 struct GitAttack {
     name: &'static str,
     script: &'static str,
@@ -23,7 +23,7 @@ const fn decided(name: &'static str, script: &'static str) -> GitAttack {
     GitAttack { name, script, ends: &[0, 1, 3, 4] }
 }
 
-/// Settings of the agent's with a filter for every file.
+/// Agent settings with a filter for every file.
 const EVIL: &str = "mkdir -p .git/evil/info; cp -r .git/refs .git/objects .git/packed-refs .git/HEAD .git/evil/; \
      cp .git/config .git/evil/config; chmod 644 .git/evil/config; \
      printf '[filter \"x\"]\\n\\tclean = touch \"%s/made\"; cat\\n\\tsmudge = touch \"%s/made\"; cat\\n[core]\\n\\tfsmonitor = touch \"%s/made\"\\n' \"$VICTIM\" \"$VICTIM\" \"$VICTIM\" >> .git/evil/config; \
@@ -54,14 +54,14 @@ fn victim(env: &TestEnv) -> PathBuf {
     victim
 }
 
-fn untouched(victim: &Path, what: &str) {
+fn assert_untouched(victim: &Path, what: &str) {
     let names: Vec<String> =
         std::fs::read_dir(victim).unwrap().flatten().map(|e| e.file_name().into_string().unwrap()).collect();
     assert_eq!(names, ["file"], "{what}: something was made outside");
     assert_eq!(std::fs::read_to_string(victim.join("file")).unwrap(), "precious", "{what}");
 }
 
-/// A repo of which a sparse clone brings `packages/api`; the agent attacks in its first session and works in the second.
+/// A repo with `packages/api` as its sparse folder; the agent attacks in its first session and works in the second.
 fn sparse_repo<'a>(env: &'a TestEnv, script: &str, victim: &Path) -> TestRepo<'a> {
     let repo = TestRepo::with_task(env);
     for package in ["api", "web"] {
@@ -105,11 +105,11 @@ fn sparse_clone_stays_contained(from: usize, step: usize, more: &[&str]) {
         if cannot_sandbox(&done) {
             return;
         }
-        untouched(&victim, name);
+        assert_untouched(&victim, name);
         assert!(ends.contains(&done.code.unwrap_or(-1)), "{name}: {done:?}");
         for args in [&["diff"][..], &["show", "--checks"], &["apply", "--branch", "taken"]] {
             repo.ralph(args);
-            untouched(&victim, name);
+            assert_untouched(&victim, name);
         }
     }
 }
@@ -143,7 +143,7 @@ fn killed_run_in_a_sparse_clone_ignores_planted_git_files() {
         }
         let run = repo.latest();
         repo.ralph(&["resume", &run, "--json"]).exits(0);
-        untouched(&victim, fault);
+        assert_untouched(&victim, fault);
     }
 }
 
@@ -209,7 +209,7 @@ fn killed_run_in_a_sandboxed_worktree_resumes() {
     }
 }
 
-/// What a submodule holds is there for the agent; what it is pinned at stays.
+/// The agent sees a submodule's files; the pinned commit stays.
 #[test]
 fn submodules_are_copied_for_the_agent_and_stay_unchanged() {
     for args in [&[][..], &["--worktree"]] {
@@ -222,7 +222,7 @@ fn submodules_are_copied_for_the_agent_and_stay_unchanged() {
         let pinned = repo.git(&["rev-parse", "HEAD:vendor/part"]);
         repo.stub(
             "cat > /dev/null; cat vendor/part/lib.txt > part.txt 2>&1; echo changed >> vendor/part/lib.txt; echo '<promise>COMPLETE</promise>'",
-            // A worktree has its submodules empty, as git leaves them; the clean checkout of the proof has them.
+            // A worktree has empty submodules, as git leaves them; the clean checkout of the final check has their files.
             if args.is_empty() { "grep -q library vendor/part/lib.txt part.txt" } else { "test -f part.txt" },
         );
         let done = repo.ralph(&[&["run", "--json"], args].concat());
@@ -235,7 +235,7 @@ fn submodules_are_copied_for_the_agent_and_stay_unchanged() {
             _ => env.path("state/ralph/workspaces").join(done["run_id"].as_str().unwrap()),
         };
         if args.is_empty() {
-            // A worktree has its submodules empty, as git leaves them.
+            // A worktree has empty submodules, as git leaves them.
             assert_eq!(std::fs::read_to_string(top.join("part.txt")).unwrap(), "library\n");
         }
         assert_eq!(repo.read("vendor/part/lib.txt"), "library\n", "the user's submodule is as it was");
@@ -246,7 +246,7 @@ fn submodules_are_copied_for_the_agent_and_stay_unchanged() {
     }
 }
 
-/// A result turns a folder into a file where the user has a file that git does not know.
+/// A result replaces a folder by a file while the user has an untracked file in that folder.
 #[test]
 fn apply_refuses_to_overwrite_a_folder_with_unknown_files() {
     for (ignored, how) in [(true, &["apply"][..]), (false, &["apply"]), (true, &["apply", "--squash"])] {
@@ -349,7 +349,7 @@ fn checkout_of_a_url_is_cleaned_between_runs() {
     for name in [".env", "CLAUDE.md", "made.ignored", ".ralph/models.yaml", "nested"] {
         assert!(!source.join(name).exists(), "{name} is still there");
     }
-    // The honest twin: what the repo has, and what is kept of runs, stays.
+    // The honest twin: the repo's files and run records stay.
     assert_eq!(std::fs::read_to_string(source.join("readme.txt")).unwrap(), "hello\n");
     assert_eq!(std::fs::read_dir(source.join(".ralph/runs")).unwrap().count(), 2);
 }
@@ -359,7 +359,7 @@ fn parallel_runs_of_one_url_are_both_proven() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub("cat > /dev/null; echo x > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
-    // Random bytes, so that a clone takes its time.
+    // Random bytes, so that a clone is slow.
     let mut random = std::fs::File::open("/dev/urandom").unwrap();
     for n in 0..12 {
         let mut bytes = vec![0; 1 << 20];
@@ -414,7 +414,7 @@ fn task_kept_by_a_failed_start_does_not_block_git() {
     assert_eq!(repo.git(&["status", "--short"]), "");
 }
 
-/// Hands out the files below a folder, one connection after the other, and nothing else.
+/// Serves the files below a folder, one connection at a time.
 fn serve_files(folder: PathBuf) -> String {
     use std::io::{BufRead as _, BufReader, Write as _};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -453,7 +453,7 @@ fn static_file_server_can_be_cloned() {
     let url = serve_files(served);
     let here = env.path("here");
     std::fs::create_dir_all(&here).unwrap();
-    // Twice: the second time the checkout is there already.
+    // Twice: the second time the checkout already exists.
     for text in ["Write part.txt", "Write part.txt again"] {
         let args = ["run", "--new", "--isolation", "none", "--json", "--clone", &url, text];
         env.ralph(&here, &args).exits(0);

@@ -7,7 +7,7 @@ use serde_json::json;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 
-/// A user who owns nothing else on this machine.
+/// A user with no other files on this machine.
 const USER: u32 = 61_234;
 
 fn is_root() -> bool {
@@ -15,7 +15,7 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
-/// Runs `ralph` as an ordinary user who owns all of this machine; `None` where that cannot be.
+/// Runs `ralph` as an ordinary user who owns the whole test machine; `None` if that isn't possible.
 fn ralph(env: &TestEnv, folder: &Path, args: &[&str]) -> Option<Finished> {
     let mut command = env.ralph_command(folder, args);
     if is_root() {
@@ -37,7 +37,7 @@ fn ralph(env: &TestEnv, folder: &Path, args: &[&str]) -> Option<Finished> {
     Some(done)
 }
 
-/// A machine whose program everybody can start: the folder that it lies in may be another user's, so that it gets a second name.
+/// A machine whose `ralph` every user can start: its own folder may belong to another user, so it gets a second link.
 fn machine() -> (TestEnv, tempfile::TempDir) {
     use std::os::unix::fs::PermissionsExt as _;
     let place = tempfile::Builder::new().prefix("ralph-test-bin-").tempdir().unwrap();
@@ -49,7 +49,7 @@ fn machine() -> (TestEnv, tempfile::TempDir) {
     (TestEnv::new(program), place)
 }
 
-/// Whether an ordinary user can start a program at all: there may be no other user here.
+/// Whether an ordinary user can start a program: this machine may have no other user.
 fn can_start(env: &TestEnv) -> bool {
     let version = ralph(env, &env.path(""), &["--version"]);
     let can = version.is_some_and(|done| done.code == Some(0));
@@ -77,7 +77,7 @@ fn attacks() -> Vec<(&'static str, &'static str)> {
             "the agent makes a folder of its home inaccessible",
             "mkdir -p ~/d/e; touch ~/d/e/f; chmod 000 ~/d",
         ),
-        // An honest one: Go's modules are kept like that.
+        // An honest case: Go keeps its modules like that.
         attack(
             "the agent leaves folders that are read-only",
             "mkdir -p mods/a; echo x > mods/a/f; chmod 444 mods/a/f; chmod 555 mods/a mods",

@@ -76,8 +76,8 @@ impl<'a> Ground<'a> {
         self.repo.git(&["commit", "-q", "-m", "a gift"]);
     }
 
-    /// What every attack leaves as it was.
-    fn untouched(&self, name: &str) {
+    /// Files that no attack may change.
+    fn assert_untouched(&self, name: &str) {
         let names: Vec<_> =
             std::fs::read_dir(&self.victim).unwrap().flatten().map(|e| e.file_name()).collect();
         assert_eq!(names, ["file"], "{name}: something was made outside");
@@ -136,7 +136,7 @@ fn play(attacks: &[RepoFile]) {
         let env = TestEnv::new(RALPH);
         let ground = Ground::new(&env);
         lay(&ground);
-        // A second time, too: what the first try left behind changes nothing.
+        // A second time, too: leftovers of the first attempt change nothing.
         for time in ["first", "second"] {
             let done = ground.repo.ralph(call);
             let shown = format!("{}{}", done.stdout, done.stderr);
@@ -151,7 +151,7 @@ fn play(attacks: &[RepoFile]) {
                     "{name}, {time}: the error has no fix: {shown}"
                 );
             }
-            ground.untouched(name);
+            ground.assert_untouched(name);
             if refused.is_empty() {
                 break;
             }
@@ -289,7 +289,7 @@ fn dotenv_that_is_not_a_regular_file_is_refused_but_a_folder_is_ignored() {
             RUN,
             ".env",
             |g| {
-                // A link of the user's own: git ignores it, so no clone has brought it.
+                // A user's link: git ignores it, so it can't come from a clone.
                 g.repo.write(".gitignore", ".env\n");
                 g.out(".env");
             },
@@ -561,7 +561,7 @@ fn written_files_never_follow_links() {
     ]);
 }
 
-/// A run that lies in a repo is only for reading, and reading it neither waits nor leads out.
+/// A run shipped by a repo is read-only, and reading it neither blocks nor leaves the repo.
 #[test]
 fn reading_a_run_shipped_by_a_repo_never_blocks() {
     let env = TestEnv::new(RALPH);
@@ -603,11 +603,11 @@ fn reading_a_run_shipped_by_a_repo_never_blocks() {
                 let shown = format!("{}{}", done.stdout, done.stderr);
                 assert!(!shown.contains(SECRET), "{file} {lay} {call:?}: {shown}");
             }
-            place.untouched(file);
+            place.assert_untouched(file);
             std::fs::remove_dir_all(&place.repo.dir).unwrap();
         }
     }
-    // The twin: the run itself is shown where it was made.
+    // The twin: the run is shown on its own machine.
     for call in [&["status", &run][..], &["show", &run], &["logs", &run], &["show", &run, "--proof"]] {
         ground.repo.ralph(call).exits(0);
     }

@@ -4,11 +4,11 @@
 use super::{Place, WORK, program};
 use serde_json::{Value, json};
 
-/// How the user says it, other than by `ralph trust`.
+/// How the user allows it, other than by `ralph trust`.
 enum Own {
-    /// In the own configuration.
+    /// In the user configuration.
     Config(Value),
-    /// In the own `models.yaml`.
+    /// In the user's `models.yaml`.
     Models(&'static str),
     /// In a variable of the environment.
     Variable(&'static str, &'static str),
@@ -21,9 +21,9 @@ enum Own {
 /// One attack.
 struct Attack {
     name: &'static str,
-    /// What the repo brings along.
+    /// Creates the repo's files.
     bring: fn(&mut Place),
-    /// What the user is shown.
+    /// The text of the question.
     says: &'static str,
     own: Own,
 }
@@ -289,7 +289,7 @@ fn repo_files_cannot_choose_a_key_server() {
         attack(
             "the URL of a model's server",
             |place| {
-                // The doctor's model is one of Anthropic, and its key is there.
+                // The doctor's model is from Anthropic, and its key is set.
                 place.agent("any", &["sh", "-c", WORK], &json!({}));
                 place.write(".env", "ANTHROPIC_API_BASE=https://evil.example\n");
             },
@@ -502,7 +502,7 @@ fn repo_cannot_impersonate_a_known_agent() {
     ]);
 }
 
-/// `claude` with a model, and with what is to be added for that.
+/// `claude` with a model and its additional arguments.
 fn with_model(model: &str, words: &[&str]) -> Value {
     json!({"name": "claude", "command_argv": ["claude", "-p"], "model": model, "model_argv": words})
 }
@@ -543,7 +543,7 @@ fn url_userinfo_does_not_hide_the_host() {
     }
 }
 
-/// A run in a container is not started here, so these are only asked about.
+/// No container is started here; the test checks only the question.
 #[test]
 fn image_that_gets_agent_keys_needs_permission() {
     let task = |image: &str| {
@@ -582,7 +582,7 @@ fn image_that_gets_agent_keys_needs_permission() {
     assert_eq!(waits(&place, &["ralph_task.md"]), [""; 0], "a command that gets no keys");
 }
 
-/// A provider's key or address in a `.env` matters where that provider is used.
+/// A provider's key or URL in a `.env` matters if that provider is used.
 #[test]
 fn repo_cannot_choose_the_cloud_account() {
     for (provider, line) in [
@@ -608,7 +608,7 @@ fn repo_cannot_choose_the_cloud_account() {
     }
 }
 
-/// `isolation: none` counts from a flag and from the user's own configuration alone; trust does not change that.
+/// `isolation: none` counts only from a flag or the user's configuration; trust doesn't change that.
 #[test]
 fn trust_never_disables_the_sandbox() {
     let place = Place::new();
@@ -681,14 +681,14 @@ fn harmless_repo_settings_need_no_permission() {
             )
         },
         |place| {
-            // Of the app; no agent of this run reads it.
+            // A setting of the app that no agent of this run reads.
             place.write(".env", "GROQ_API_BASE=https://x.example\nGROQ_API_KEY=k\nRALPH_DEFAULT_MODEL_PROFILE=strong-doctor\n");
             place.track(".env");
         },
         |place| place.write(".claude/settings.json", r#"{"permissions": {"allow": ["Bash"]}}"#),
         |place| place.write("codex", "a file of the repo that is not started"),
         |place| {
-            // One of the user's own counts before that of the repo.
+            // The user's own file takes precedence over the repo's.
             program(&place.env.path("repo/bin/claude"), "exit 7");
             place.path = format!("{}:.:bin::{}", place.env.path("repo/bin").display(), place.path);
         },

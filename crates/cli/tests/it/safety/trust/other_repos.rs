@@ -7,7 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 
-/// A machine with a private repo of the user's, and the address of that.
+/// A machine with a private user repo; returns its URL, too.
 fn with_private() -> (Place, String) {
     let place = Place::new();
     let private = TestRepo::new(&place.env, "private", &[("passwords.txt", "TOPSECRET-canary\n")]);
@@ -41,14 +41,14 @@ fn task_cannot_use_another_user_repo_without_permission() {
     }
     assert!(!place.env.path("state/ralph/sources").exists(), "something was fetched");
     assert_eq!(place.runs(), 0);
-    // A link in a folder of the user's does not make the repo's task theirs.
+    // A link in a user folder doesn't make the repo's task the user's.
     let plain = place.env.path("plain");
     std::fs::create_dir(&plain).unwrap();
     std::os::unix::fs::symlink(place.env.path("evil0/ralph.json"), plain.join("ralph.json")).unwrap();
     assert_eq!(place.ralph_in(&plain, &[&RUN[..], &["--publish", "none"]].concat()).code, Some(3));
 }
 
-/// The honest twins: what the user says, and what the user writes.
+/// The honest twins: the user allows it, or writes it.
 #[test]
 fn permission_for_another_repo_is_per_task() {
     let (place, private) = with_private();
@@ -59,7 +59,7 @@ fn permission_for_another_repo_is_per_task() {
     place.ralph_in(&good.dir, &["trust", "--yes"]).exits(0);
     place.ralph_in(&good.dir, &["trust", "--show"]).exits(0);
     place.ralph_in(&good.dir, &run).exits(0);
-    // What was allowed to one repo is nothing to another that names the same.
+    // A permission of one repo doesn't apply to another with the same request.
     place.ralph_in(&evil.dir, &run).exits(3);
     place.ralph_in(&good.dir, &["trust", "--revoke"]).exits(0);
     let refused = place.ralph_in(&good.dir, &run).exits(3);
@@ -76,7 +76,7 @@ fn permission_for_another_repo_is_per_task() {
     place.ralph_in(&plain, &run).exits(0);
 }
 
-/// A server that answers every request the same, and what it was asked.
+/// A server with one fixed response; records its requests.
 fn server(answer: impl Fn(&str) -> String + Send + 'static) -> (u16, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -116,7 +116,7 @@ fn task_urls_are_not_contacted_without_permission() {
         TestEnv::finish(command.env("GITHUB_TOKEN", "ghp_canarycanarycanarycanarycanarycanary12"));
         assert!(heard.try_recv().is_err(), "{args:?} has connected");
     }
-    // With a word of the user's it is connected to.
+    // With the user's permission the connection is made.
     place.ralph_in(&repo.dir, &[&RUN[..], &["--yes"]].concat()).exits(4);
     assert!(heard.try_recv().is_ok());
 }
@@ -139,7 +139,7 @@ fn url_login_goes_only_to_its_host() {
     let asked: Vec<String> = heard_there.try_iter().collect();
     assert!(!asked.is_empty(), "it was led there");
     assert!(asked.iter().all(|request| !request.contains("Authorization")), "{asked:?}");
-    // The host itself gets it.
+    // The host itself gets the login.
     let (own, heard) = server(wants_login);
     clone(own);
     assert!(heard.try_iter().any(|request| request.contains("Authorization: Basic")));
@@ -222,7 +222,7 @@ fn key_written_by_an_agent_needs_permission() {
     next.ralph(&["trust", "--yes"]).exits(0);
     next.run(&[]).exits(0);
     assert!(next.read(".ralph/seen.txt").contains("ANTHROPIC_API_KEY=sk-ant-evil-account"));
-    // The honest twin: what the user writes is used, before any run and after some.
+    // The honest twin: a key that the user writes is used, before and after runs.
     next.write(".env", "ANTHROPIC_API_KEY=sk-ant-my-account\n");
     next.run(&[]).exits(0);
     assert!(next.read(".ralph/seen.txt").contains("ANTHROPIC_API_KEY=sk-ant-my-account"));

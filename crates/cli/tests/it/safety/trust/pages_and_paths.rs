@@ -5,8 +5,8 @@ use super::{Place, program};
 use ralph_loop_testkit::TestEnv;
 use serde_json::{Value, json};
 
-/// Adds to the journal of a pushed state that its pull request is at `url`.
-fn says_of_its_page(pushed: &Pushed, url: &str) {
+/// Adds a pull request at `url` to the journal of a pushed state.
+fn add_pull_request_url(pushed: &Pushed, url: &str) {
     let name = format!("runs/{}/events.jsonl", pushed.run);
     let text = pushed.git(&["cat-file", "blob", &format!("refs/ralph/{}/state:{name}", pushed.run)]);
     let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
@@ -17,7 +17,7 @@ fn says_of_its_page(pushed: &Pushed, url: &str) {
     tamper(pushed, &name, &format!("{text}\n{forged}\n"));
 }
 
-/// What the user's browser is started with by `ralph open`, and what that prints.
+/// The browser arguments of `ralph open`, and its output.
 fn opened(pushed: &Pushed) -> (String, String) {
     let env = &pushed.place.env;
     let seen = env.path("opened");
@@ -42,7 +42,7 @@ fn fetched_page_opens_only_if_it_is_a_web_url() {
         ("https://code.example/\u{1b}]0;x\u{7}", false),
     ] {
         let pushed = pushed(&json!({}));
-        says_of_its_page(&pushed, url);
+        add_pull_request_url(&pushed, url);
         // The next push detects the changed state.
         pushed.resume(&["--isolation", "none"]);
         let (given, printed) = opened(&pushed);
@@ -54,7 +54,7 @@ fn fetched_page_opens_only_if_it_is_a_web_url() {
     }
 }
 
-/// The script of a scripted agent is a plain file of the repo: another one of this machine is neither run nor shown.
+/// The script of a scripted agent must be a regular file of the repo: `ralph` neither runs nor shows any other file.
 #[test]
 fn agent_script_path_stays_in_the_repo() {
     let place = Place::new();
@@ -96,7 +96,7 @@ fn agent_script_path_stays_in_the_repo() {
     assert!(made.exists());
 }
 
-/// Names become names of files: one that is too long for that is refused with a short word, wherever it stands.
+/// Names become file names: `ralph` refuses one that is too long with a short error, wherever it appears.
 #[test]
 fn overlong_names_are_refused_with_a_short_error() {
     let place = Place::new();
@@ -114,7 +114,7 @@ fn overlong_names_are_refused_with_a_short_error() {
             assert!(refused.stderr.len() < 2_000, "{length}: {} bytes", refused.stderr.len());
         }
     }
-    // The honest twin: the longest ones that are allowed.
+    // The honest twin: the longest permitted names.
     place.write(".ralph/config.json", &before);
     let name = "n".repeat(100);
     place.config(&check(&name));

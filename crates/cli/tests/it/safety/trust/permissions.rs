@@ -37,7 +37,7 @@ fn changed_requests_ask_again_and_show_the_change() {
     // `ralph` asks again about what that removed.
     place.config(&json!({"allowed_hosts": ["a.example"]}));
     place.run(&[]).exits(3);
-    // Less than what was allowed needs no word.
+    // Fewer requests than allowed need no permission.
     place.config(&json!({"allowed_hosts": ["c.example"]}));
     place.run(&[]).exits(0);
 }
@@ -63,7 +63,7 @@ fn trust_covers_one_repo_path_and_its_worktrees() {
     refused("moved", 3);
     std::fs::rename(place.env.path("moved"), place.env.path("repo")).unwrap();
     refused("repo", 0);
-    // A folder that only says that it is a worktree of the trusted repo.
+    // A folder that only claims to be a worktree of the trusted repo.
     std::fs::create_dir(place.env.path("liar")).unwrap();
     std::fs::copy(place.env.path("linked/.git"), place.env.path("liar/.git")).unwrap();
     for file in ["PROMPT.md", ".ralph/config.json"] {
@@ -123,7 +123,7 @@ fn unreadable_trust_file_is_reported_and_kept() {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     }
     place.run(&[]).exits(0);
-    // A repo that asks for nothing does not need it.
+    // A repo without requests doesn't need it.
     std::fs::write(&file, "{").unwrap();
     place.config(&json!({"allowed_hosts": []}));
     place.run(&[]).exits(0);

@@ -56,7 +56,7 @@ fn engine_uses_no_tools_from_repo_folders_on_the_path() {
     );
     program(&place.env.path("bin/claude"), &work);
     place.path = format!("{}:{}", place.env.path("repo/bin").display(), place.path);
-    // The tool of the repo is there for checks all the same.
+    // Checks can still use the repo's tool.
     place.config(&json!({
         "verifiers": [{ "name": "tests", "command_argv": ["/bin/sh", "-c", "test -f part.txt && tool"] }],
     }));
@@ -86,7 +86,7 @@ fn without_a_terminal_only_the_flag_allows() {
     place.run(&[]).exits(0);
 }
 
-/// What the user did not commit is not always ignored: a file that looks like a secret stays with its owner all the same.
+/// An uncommitted file isn't always ignored; if it looks like a secret, `ralph` doesn't copy it.
 #[test]
 fn untracked_secrets_stay_out_of_the_copy_and_git_objects() {
     for args in [&[][..], &["--isolation", "none"]] {

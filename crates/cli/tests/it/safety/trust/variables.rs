@@ -7,7 +7,7 @@ use ralph_loop_testkit::TestEnv;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Code that a loader runs in every program: it leaves a file where no sandboxed command can.
+/// A library for the loader: it leaves a file where no sandboxed command can write.
 const LOADED: &str = r#"#include <stdio.h>
 __attribute__((constructor)) static void loaded(void) {
     FILE *file = fopen(PLACE, "a");
@@ -15,10 +15,10 @@ __attribute__((constructor)) static void loaded(void) {
 }
 "#;
 
-/// An agent that notes its variables where they come back from a sandbox.
+/// An agent that writes its variables to a file that leaves the sandbox.
 const NOTE: &str = "cat > /dev/null; env > seen.txt; echo x > part.txt; echo '<promise>COMPLETE</promise>'";
 
-/// Builds that code in the repo; whether there is a compiler.
+/// Builds the library in the repo; returns whether a compiler exists.
 fn build(place: &Place, out: &Path) -> bool {
     place.write("evil.c", LOADED);
     let word = format!("-DPLACE=\"{}\"", out.join("loaded").display());
@@ -27,7 +27,7 @@ fn build(place: &Place, out: &Path) -> bool {
     cc.status().is_ok_and(|status| status.success())
 }
 
-/// Variables by which a loader runs code of the repo's, and by which it writes a file for every program (which needs none).
+/// Variables that make the loader run repo code, or write a file for every program (which needs no code).
 fn hostile(out: &Path) -> Value {
     json!({
         "LD_PRELOAD": "./evil.so", "LD_AUDIT": "./evil.so", "LD_LIBRARY_PATH": ".", "GCONV_PATH": ".",
@@ -35,7 +35,7 @@ fn hostile(out: &Path) -> Value {
     })
 }
 
-fn left_in(folder: &Path) -> Vec<String> {
+fn leftover_files(folder: &Path) -> Vec<String> {
     let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     names.map(|name| name.into_string().unwrap()).collect()
 }
@@ -54,7 +54,7 @@ fn agent_variables_reach_no_program_outside_the_sandbox() {
             continue;
         }
         assert_eq!(
-            left_in(&out),
+            leftover_files(&out),
             [""; 0],
             "{isolation}, compiled {compiled}: a program of ours was loaded with them"
         );
@@ -102,7 +102,7 @@ fn unsandboxed_requests_are_listed_and_allowed_once() {
     place.vars.pop();
     place.ralph(&["trust", "--yes"]).exits(0);
     place.run(&[]).exits(0);
-    // Another value is another question.
+    // Another value asks again.
     place.agent("any", &["sh", "-c", WORK], &json!({"LD_PRELOAD": "./other.so"}));
     place.run(&[]).exits(3);
     let listed = place.ralph(&["trust", "--show"]).exits(3);
@@ -114,7 +114,7 @@ fn unsandboxed_requests_are_listed_and_allowed_once() {
     place.run(&[]).exits(0);
 }
 
-/// With a name for each way to start: in CI a sandboxed run of the same repo is allowed by the same variable.
+/// The variable has a name for each way to start: in CI the same variable allows a sandboxed run of the same repo.
 #[test]
 fn one_variable_allows_a_repo_with_a_sandbox_and_without_one() {
     let mut place = Place::new();

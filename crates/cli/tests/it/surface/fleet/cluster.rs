@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// Seconds of a lease here.
+/// Lease seconds in these tests.
 pub const LEASE: &str = "5";
 
 /// The same, for callers of the library.
@@ -39,31 +39,31 @@ pub struct World {
     pub fleet: Fleet,
     pub forge: LocalForge,
     pub store: PathBuf,
-    /// The way of machine 0 to the database, where it can be cut.
+    /// Machine 0's connection to the database, if it can be cut.
     pub wire: Option<Wire>,
     /// The network of machine 0, if it has a separate one.
     pub net: Option<Net>,
-    /// The people's machine, with the code host; then those of the workers.
+    /// The users' machine with the code host, then those of the workers.
     pub home: TestEnv,
     pub machines: Vec<TestEnv>,
-    /// Further variables of workers on each machine.
+    /// Additional variables of the workers on each machine.
     pub vars: [Vec<(String, String)>; 2],
 }
 
 impl World {
-    /// `None` where there is no Postgres.
+    /// `None` if Postgres isn't installed.
     pub fn new(agent: &str) -> Option<Self> {
-        Self::of_builds(agent, [RALPH.into(), RALPH.into()])
+        Self::with_builds(agent, [RALPH.into(), RALPH.into()])
     }
 
     /// The same, with another build on each machine.
-    pub fn of_builds(agent: &str, builds: [std::ffi::OsString; 2]) -> Option<Self> {
+    pub fn with_builds(agent: &str, builds: [std::ffi::OsString; 2]) -> Option<Self> {
         let postgres = Postgres::start()?;
         let home = TestEnv::new(RALPH);
         let repo = TestRepo::new(&home, "seed", &[("readme.txt", "hello\n")]);
         let forge = LocalForge::open(&home.path("forge"), &ralph_loop_testkit::vars()).unwrap();
         forge.seed(&repo.dir, "main").unwrap();
-        // Two sessions of one run at a time would be one too many; the lock of a dead one is free.
+        // Two concurrent sessions of one run are a fault; the lock of a dead session is free.
         let shared = home.path("shared");
         std::fs::create_dir_all(&shared).unwrap();
         let shared = shared.display();
@@ -92,7 +92,7 @@ impl World {
         })
     }
 
-    /// The same, where the way of machine 0 to the database can be cut.
+    /// The same, with a connection from machine 0 to the database that can be cut.
     pub fn with_wire(agent: &str) -> Option<Self> {
         let mut world = Self::new(agent)?;
         world.wire = Some(Wire::to(&world.postgres.socket()));
@@ -108,7 +108,7 @@ impl World {
         Some(world)
     }
 
-    /// Nothing that machine 0 says to the database arrives, nor an answer.
+    /// Cuts the connection between machine 0 and the database in both directions.
     pub fn cut(&self) {
         match (&self.net, &self.wire) {
             (Some(net), _) => net.cut(),
@@ -116,7 +116,7 @@ impl World {
         }
     }
 
-    /// It does again, and so does what was on the way.
+    /// Restores the connection; data in transit arrives late.
     pub fn mend(&self) {
         match (&self.net, &self.wire) {
             (Some(net), Some(wire)) => net.mend(wire.port),
@@ -124,12 +124,12 @@ impl World {
         }
     }
 
-    /// Adds a run of an issue; the two.
+    /// Adds a run for an issue; returns both.
     pub fn add_of_issue(&self, name: &str) -> (RunId, u64) {
         self.add_changed(name, |_| {})
     }
 
-    /// The same, asked for in another way.
+    /// The same with a changed request.
     pub fn add_changed(&self, name: &str, change: impl FnOnce(&mut RunRequest)) -> (RunId, u64) {
         let issue = self.forge.add_issue("Three parts", "Write `part1.txt` to `part3.txt`.", &[]).unwrap();
         let run = RunId::parse(&format!("20261117-120000-{name}")).unwrap();
@@ -164,7 +164,7 @@ impl World {
         self.add_of_issue(name).0
     }
 
-    /// `ralph worker` on a machine, with further arguments and a fault.
+    /// `ralph worker` on a machine, with additional arguments and a fault.
     pub fn worker(&self, machine: usize, args: &[&str], fault: Option<&str>) -> Command {
         let env = &self.machines[machine];
         let mut command = env.ralph_command(&env.path("home"), &[&["--json", "worker"], args].concat());
@@ -207,7 +207,7 @@ impl World {
         self
     }
 
-    /// Drives a run on a machine once its lease can be taken, to the end. A hold that a busy machine lost is taken again.
+    /// Takes a run's lease on a machine and drives the run to its end. Retries if a busy machine loses the lease.
     pub fn drive(&self, machine: usize, run: &RunId) {
         let mut said = String::new();
         let begun = std::time::Instant::now();
@@ -221,13 +221,13 @@ impl World {
     }
 
     /// The first machine and its disk are lost after two iterations, and the other one continues: no session is paid for twice.
-    pub fn loses_a_machine(&self, name: &str) -> RunId {
+    pub fn lose_a_machine(&self, name: &str) -> RunId {
         let (run, issue) = self.add_of_issue(name);
         let mut first = self.spawn(0, &["--once", run.as_str()], Some("judge.after#2"));
         first.wait().unwrap();
         std::fs::remove_dir_all(self.machines[0].path("state")).unwrap();
         self.drive(1, &run);
-        self.is_done_once(&run, issue);
+        self.assert_done_once(&run, issue);
         let events = self.events(&run);
         let sessions = events.iter().filter(|event| event["kind"] == "session_ended").count();
         assert_eq!(sessions, 3, "no session was paid for twice");
@@ -242,9 +242,9 @@ impl World {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// A run that is over has one pull request with what was proven and one answer to its issue; its journal has no gap, and no
-    /// epoch went back.
-    pub fn is_done_once(&self, run: &RunId, issue: u64) {
+    /// Asserts that a finished run has one pull request with the proven commit and one reply to its issue, a journal without gaps,
+    /// and epochs that never decrease.
+    pub fn assert_done_once(&self, run: &RunId, issue: u64) {
         assert_eq!(self.find(run).status, "over");
         let double = std::fs::read_to_string(self.home.path("shared/double")).unwrap_or_default();
         assert_eq!(double, "", "two sessions of a run at a time");

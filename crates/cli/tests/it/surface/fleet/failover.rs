@@ -23,7 +23,7 @@ fn synchronous_standby_loses_no_sealed_event() {
     until("the second session", || world.machines[0].path("home/second").exists().then_some(()));
     let before = world.events(&run);
     world.postgres.crash();
-    world.wire.as_ref().unwrap().leads_to(&standby.socket());
+    world.wire.as_ref().unwrap().redirect(&standby.socket());
     standby.promote();
     world.fleet = Fleet::open(&standby.url).unwrap();
     let _gone = std::mem::replace(&mut world.postgres, standby);
@@ -31,7 +31,7 @@ fn synchronous_standby_loses_no_sealed_event() {
     assert_eq!(after[..before.len()], before[..], "everything that was sealed is there");
     std::fs::write(world.machines[0].path("home/go"), "").unwrap();
     assert!(driver.wait().unwrap().success(), "{}", world.log(0));
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     let epochs = world.events(&run).iter().filter(|event| event["epoch"].is_u64()).count();
     assert_eq!(
         epochs,

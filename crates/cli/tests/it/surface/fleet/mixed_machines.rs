@@ -9,7 +9,7 @@ use ralph_loop_testkit::env::until;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-/// Moves the clock on the wall of a process, and of all that it starts.
+/// Shifts the wall clock of a process and its children.
 const SHIM: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,7 +25,7 @@ int clock_gettime(clockid_t id, struct timespec *at) {
 }
 "#;
 
-/// The shim, built; `None` where there is no compiler.
+/// Builds the shim; `None` without a compiler.
 fn shim(world: &World) -> Option<PathBuf> {
     let (source, library) = (world.home.path("clock.c"), world.home.path("clock.so"));
     std::fs::write(&source, SHIM).unwrap();
@@ -58,7 +58,7 @@ fn clocks_that_differ_by_hours_change_nothing() {
         let mut first = world.spawn(0, &["--once", run.as_str()], Some("checkpoint.after#2"));
         until("the fault", || first.try_wait().unwrap());
         world.drive(1, &run);
-        world.is_done_once(&run, issue);
+        world.assert_done_once(&run, issue);
     }
 }
 
@@ -98,7 +98,7 @@ fn run_of_a_worker_with_a_full_disk_continues_elsewhere() {
     assert!(!ended.success(), "{}", world.log(0));
     assert!(world.find(&run).problem.is_some(), "{:?}", world.find(&run));
     world.drive(1, &run);
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
 }
 
 #[test]
@@ -135,10 +135,11 @@ fn two_builds_share_a_fleet_and_the_older_one_leaves_newer_runs_alone() {
         return ralph_loop_testkit::skip("there is no second build; `scripts/two-builds` makes one");
     }
     let builds = builds.map(|build| build.unwrap_or_else(|| crate::RALPH.into()));
-    let Some(world) = World::of_builds(&format!("touch \"$HOME/begun\"; sleep 0.3\n{PARTS}"), builds) else {
+    let Some(world) = World::with_builds(&format!("touch \"$HOME/begun\"; sleep 0.3\n{PARTS}"), builds)
+    else {
         return;
     };
-    // Begun by the older one, handed over to the newer one.
+    // Started by the older one, handed over to the newer one.
     let (run, issue) = world.add_of_issue("rolA");
     let mut older = world.spawn(0, &["--name", "w0"], None);
     until("work", || world.machines[0].path("home/begun").exists().then_some(()));
@@ -146,7 +147,7 @@ fn two_builds_share_a_fleet_and_the_older_one_leaves_newer_runs_alone() {
     kill(Pid::from_raw(i32::try_from(older.id()).unwrap()), Signal::SIGTERM).unwrap();
     assert!(older.wait().unwrap().success(), "{}", world.log(0));
     until("the end of the run", || (world.find(&run).status == "over").then_some(()));
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     // Started by the newer one: the older one doesn't touch it, neither as a worker nor as the server.
     let (run, issue) = world.add_of_issue("rolB");
     until("the newer one has it", || {
@@ -168,5 +169,5 @@ fn two_builds_share_a_fleet_and_the_older_one_leaves_newer_runs_alone() {
         end(older);
         end(newer);
     }
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
 }

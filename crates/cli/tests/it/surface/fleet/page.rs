@@ -51,7 +51,7 @@ fn queued_run_is_shown_and_can_be_removed() {
     assert_eq!(world.find(&RunId::parse(&run).unwrap()).status, "over");
     until("the list without it", || (!ids(&served).contains(&run)).then_some(()));
     served.get(&format!("/runs/{run}")).is(404);
-    // It was made once, and was taken out: the same request does not make it again.
+    // It was created once and removed: the same request doesn't create it again.
     let again = served.send(&served.token, "POST", "/runs", &[("Idempotency-Key", "k1")], Some(&body("One")));
     again.is(404);
     // Another client removes one.
@@ -128,7 +128,7 @@ fn unreadable_run_hides_no_other() {
     let pool = world.fleet.pool();
     let (good, odd) = (world.add("good"), world.add("oddd"));
     world.drive(0, &good);
-    // As a much newer version would have begun it.
+    // As if started by a much newer version.
     let held = world.fleet.wait(lease::take(pool, odd.as_str(), "w9/1", Duration::from_secs(60))).unwrap();
     assert!(world.fleet.wait(seal::append(pool, &held, 0, b"{\"seq\":1}\n")).unwrap());
     let clock = Arc::new(LeaseClock::start(Duration::from_secs(60)).unwrap());

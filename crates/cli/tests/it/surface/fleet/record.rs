@@ -13,14 +13,14 @@ use std::process::{Child, Command, Stdio};
 
 const SECRET: &str = "secret-of-the-bucket-alone";
 
-/// A bucket as Moto makes it.
+/// A bucket of a Moto server.
 struct Bucket {
     server: Child,
     address: String,
 }
 
 impl Bucket {
-    /// `None` where its server cannot be installed.
+    /// `None` if the server can't be installed.
     fn start() -> Option<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/s3");
         let found = Command::new(script).output().ok()?;
@@ -84,10 +84,10 @@ fn bucket_keeps_artifacts_of_a_lost_machine() {
         vars.extend(of_bucket.map(|(name, value)| (name.to_owned(), value)));
     }
     let world = world.with_lease(10);
-    let run = world.loses_a_machine("buck");
+    let run = world.lose_a_machine("buck");
     assert!(bucket.ask("GET", "/fleet?list-type=2").contains(&format!("of-a-team/runs/{run}")));
     assert!(!world.store.exists(), "nothing in a folder");
-    // Its key is the worker's own.
+    // It uses the worker's own key.
     let seen = std::fs::read_to_string(world.machines[1].path("home/env")).unwrap();
     assert!(seen.contains("RALPH_RUN=") && !seen.contains(SECRET), "{seen}");
     assert!(
@@ -100,7 +100,7 @@ fn bucket_keeps_artifacts_of_a_lost_machine() {
 fn rebuilt_index_leaves_sealed_journals_unchanged() {
     let Some(world) = World::new(PARTS) else { return };
     let (run, issue) = world.add_of_issue("rebd");
-    // Sealed, and not at its end.
+    // Sealed but not finished.
     let mut first = world.spawn(0, &["--once", run.as_str()], Some("judge.after#1"));
     first.wait().unwrap();
     let rebuild = || {
@@ -115,13 +115,13 @@ fn rebuilt_index_leaves_sealed_journals_unchanged() {
     let after = world.find(&run);
     assert_eq!((after.epoch, after.head, after.status), (row.epoch, row.head, row.status));
     world.drive(1, &run);
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     let before = world.events(&run);
     rebuild();
     assert_eq!(world.events(&run), before);
 }
 
-/// Sent and not journalled: the next holder sends it once more, under the same key.
+/// Sent but not journaled: the next holder sends it again with the same key.
 #[test]
 fn notification_is_sent_at_most_twice_with_one_key() {
     for fate in ["notify.sent", "freeze:notify.sent"] {
@@ -147,7 +147,7 @@ fn notification_is_sent_at_most_twice_with_one_key() {
             kill(Pid::from_raw(i32::try_from(first.id()).unwrap()), Signal::SIGCONT).unwrap();
             assert!(!first.wait().unwrap().success());
         }
-        world.is_done_once(&run, issue);
+        world.assert_done_once(&run, issue);
         let mut times: BTreeMap<String, usize> = BTreeMap::new();
         for id in std::fs::read_to_string(&told).unwrap().lines() {
             *times.entry(id.to_owned()).or_default() += 1;

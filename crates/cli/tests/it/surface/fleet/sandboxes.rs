@@ -8,7 +8,7 @@ use ralph_loop_testkit::docker::engine;
 use ralph_loop_testkit::fake_daytona::FakeDaytona;
 use serde_json::{Value, json};
 
-/// Seconds of a lease: making a sandbox takes its time on a busy machine.
+/// Lease seconds: creating a sandbox is slow on a busy machine.
 const LEASE: u32 = 15;
 
 /// The agent of both machines is a script that exists in every sandbox.
@@ -22,9 +22,14 @@ fn configure(world: &World, sandbox: &Value) {
     }
 }
 
-/// The first machine is killed in its second session and gone with its disk, then `meanwhile` happens, and the other machine goes
-/// on to the end. The sandboxes that the work happened in, in order.
-fn goes_on(world: &World, provider: ProviderName, name: &str, meanwhile: impl FnOnce(&RunId)) -> Vec<String> {
+/// Kills the first machine in its second session and removes its disk, calls `meanwhile`, and lets the other machine finish.
+/// Returns the sandboxes of the run, in order.
+fn continue_elsewhere(
+    world: &World,
+    provider: ProviderName,
+    name: &str,
+    meanwhile: impl FnOnce(&RunId),
+) -> Vec<String> {
     let (run, issue) = world.add_changed(name, |request| {
         request.provider = Some(provider);
         request.isolation = None;
@@ -35,7 +40,7 @@ fn goes_on(world: &World, provider: ProviderName, name: &str, meanwhile: impl Fn
     std::fs::remove_dir_all(world.machines[0].path("state")).unwrap();
     meanwhile(&run);
     world.drive(1, &run);
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     let events = world.events(&run);
     assert!(events.iter().any(|event| event["kind"] == "moved"));
     let iterations = events.iter().filter(|event| event["kind"] == "iteration_ended").count();
@@ -44,7 +49,7 @@ fn goes_on(world: &World, provider: ProviderName, name: &str, meanwhile: impl Fn
     ready.map(|event| event["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A cloud that both machines reach.
+/// A cloud that both machines can reach.
 fn cloud() -> Option<(FakeDaytona, World)> {
     let mut world = World::new("true")?.with_lease(LEASE);
     let cloud = FakeDaytona::start().unwrap();
@@ -59,7 +64,7 @@ fn cloud() -> Option<(FakeDaytona, World)> {
 #[test]
 fn cloud_machine_is_reused_by_the_next_worker() {
     let Some((cloud, world)) = cloud() else { return };
-    let ready = goes_on(&world, ProviderName::Daytona, "dayt", |_| {});
+    let ready = continue_elsewhere(&world, ProviderName::Daytona, "dayt", |_| {});
     assert_eq!(ready.len(), 3, "{ready:?}");
     assert_eq!(ready[0], ready[1], "it was found again");
     assert_eq!(cloud.made(), 2, "one to work in, one for the proof");
@@ -69,7 +74,7 @@ fn cloud_machine_is_reused_by_the_next_worker() {
 #[test]
 fn lost_cloud_machine_is_recreated() {
     let Some((cloud, world)) = cloud() else { return };
-    let ready = goes_on(&world, ProviderName::Daytona, "dayg", |_| cloud.lose_all());
+    let ready = continue_elsewhere(&world, ProviderName::Daytona, "dayg", |_| cloud.lose_all());
     assert_eq!(cloud.made(), 3, "{ready:?}");
     assert_eq!(cloud.left(), Vec::<String>::new(), "nothing is paid for any longer");
 }
@@ -91,7 +96,7 @@ fn container_of_another_machine_is_recreated() {
         all.iter().filter(|one| one["run"].as_str().is_some_and(|of| of.starts_with(run.as_str()))).count()
     };
     let mut made = None;
-    goes_on(&world, ProviderName::Docker, "cont", |run| {
+    continue_elsewhere(&world, ProviderName::Docker, "cont", |run| {
         assert_eq!(containers(run), 1, "it is still there");
         made = Some(run.clone());
     });

@@ -11,7 +11,7 @@ use serde_json::json;
 use std::process::{Child, Stdio};
 
 impl World {
-    /// A server of this fleet, with further variables.
+    /// A server of this fleet, with additional variables.
     pub fn serve(&self, vars: &[(&str, &str)]) -> Served {
         let store = self.store.display().to_string();
         let own = [
@@ -23,7 +23,7 @@ impl World {
         Served::start_with(&self.home, &self.home.path("home"), &[], &vars)
     }
 
-    /// A worker on a machine that has nothing but the login that it was let in with.
+    /// A worker on a machine that has only its enrollment login.
     fn enrolled(&self, machine: usize, args: &[&str]) -> Child {
         let log = std::fs::File::create(self.machines[machine].path("worker.log")).unwrap();
         let mut command = self.worker(machine, args, None);
@@ -59,7 +59,7 @@ fn worker_sees_only_its_runs_and_their_secrets() {
     enrol(0, "e0", &token).exits(0);
     assert!(enrol(1, "e1", &token).exits(4).stderr.contains("was used"), "it is good once");
 
-    // One run goes to the worker; the other needs what it has not.
+    // One run goes to the worker; the other needs a label that it lacks.
     let (run, issue) = world.add_of_issue("mine");
     let other = world.add("thrs");
     let pool = world.fleet.pool();
@@ -67,7 +67,7 @@ fn worker_sees_only_its_runs_and_their_secrets() {
     world.fleet.wait(runs::give_secrets(pool, run.as_str(), &["ANTHROPIC_API_KEY".to_owned()])).unwrap();
     let mut worker = world.enrolled(0, &[]);
     until("the end of the run", || (world.find(&run).status == "over").then_some(()));
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     let given = std::fs::read_to_string(world.machines[0].path("home/seen")).unwrap();
     assert_eq!(given, "ANTHROPIC_API_KEY=sk-ant-of-the-run\n");
     let noted = served.get("/audit").is(200).text();
@@ -94,7 +94,7 @@ fn worker_sees_only_its_runs_and_their_secrets() {
     assert!(Fleet::open(login["url"].as_str().unwrap()).is_err(), "its login is gone");
     let listed = served.get("/fleet/workers").is(200).json();
     assert_eq!(listed["workers"][0]["revoked"], true, "{listed}");
-    // It does not wait for a login that never comes back.
+    // It doesn't wait for a login that never arrives.
     assert_eq!(worker.wait().unwrap().code(), Some(4));
     assert!(world.log(0).contains("revoked"), "{}", world.log(0));
 }
@@ -109,7 +109,7 @@ fn server_shows_remote_runs_and_forwards_controls() {
     let run = world.add("shwn");
     let worker = world.spawn(0, &["--name", "w0", "--labels", "eu"], None);
     served.row_when(run.as_str(), "work", |row| row["status"] == "working");
-    // A worker says every few seconds what it has.
+    // A worker reports its state every few seconds.
     let shown = until("a worker with its run", || {
         let listed = served.get("/fleet/workers").is(200).json();
         let shown = listed["workers"].as_array().unwrap().iter().find(|w| w["id"] == "w0")?.clone();

@@ -7,7 +7,7 @@ use ralph_loop_testkit::env::{is_alive, until};
 use ralph_loop_testkit::torture;
 use std::process::Child;
 
-/// Between a seal and an effect, and between an effect and what is journalled of it.
+/// Boundaries between a seal and an effect, and between an effect and its journal entry.
 const POINTS: &[&str] = &[
     "work.started",
     "work.session",
@@ -27,7 +27,7 @@ fn is_stopped(child: &Child) -> bool {
     ralph_loop_journal::lock::is_stopped(child.id())
 }
 
-/// What happens to the worker at a point.
+/// What happens to the worker at a boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Killed,
@@ -57,18 +57,18 @@ fn taken_over(world: &World, name: &str, point: &str, fate: Fate) {
         wake(&first);
     }
     world.drive(1, &run);
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     let sealed = world.events(&run).len();
     match fate {
         Fate::Killed => return,
-        // It wakes up between its seal and its effect: the effect is one that the host knows again, and nothing else follows.
+        // It wakes up between its seal and its effect: the host recognizes the repeated effect, and nothing else follows.
         Fate::Frozen => wake(&first),
-        // What it had sent arrives now.
+        // Its delayed messages arrive now.
         Fate::CutOff => world.mend(),
     }
     let status = first.wait().unwrap();
     assert!(!status.success(), "{point} {fate:?}: {status}");
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     assert_eq!(world.events(&run).len(), sealed, "{point} {fate:?}");
 }
 
@@ -112,7 +112,7 @@ fn worker_with_packet_loss_does_nothing_twice() {
     }
 }
 
-/// Any point, any iteration, any fate. 200 rounds in the long form (`RALPH_TORTURE=full`).
+/// Random boundary, iteration and fate. 200 rounds in the long form (`RALPH_TORTURE=full`).
 #[test]
 fn run_is_driven_once_despite_failures() {
     let Some(world) = World::with_wire(PARTS) else { return };
@@ -160,11 +160,11 @@ fn workers_wait_for_a_restarting_database() {
     let mut driver = driver;
     let status = driver.wait().unwrap();
     assert!(status.success(), "{}", world.log(0));
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
 }
 
 #[test]
 fn lost_machine_loses_no_finished_iteration() {
     let Some(world) = World::new(PARTS) else { return };
-    world.with_lease(10).loses_a_machine("disk");
+    world.with_lease(10).lose_a_machine("disk");
 }

@@ -20,7 +20,7 @@ struct Host {
 }
 
 impl Host {
-    /// A server that hears of the repo `o/r`.
+    /// A server that receives webhooks of the repo `o/r`.
     fn of(world: &World, schedules: Value) -> Self {
         let clone = world.forge.root().join("repo.git").display().to_string();
         let triggers = json!({
@@ -85,7 +85,7 @@ fn labeled_issue_becomes_one_run_and_one_pull_request() {
     assert_eq!(started(host.sends("d4", "issues", &before)), None, "what is older is past");
     let worker = world.spawn(0, &["--name", "w0"], None);
     until("the end of the run", || (world.find(&run).status == "over").then_some(()));
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     assert_eq!(
         started(host.sends("d5", "issues", &before)),
         None,
@@ -149,7 +149,7 @@ fn invalid_webhooks_are_refused_with_a_reason() {
              X-GitHub-Delivery: {id}\r\nX-Hub-Signature-256: {signed}\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
-        // The other side may answer before it has read everything.
+        // The peer may answer before it has read everything.
         let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -165,7 +165,7 @@ fn invalid_webhooks_are_refused_with_a_reason() {
         body["issue"]["body"] = "x".repeat(filler).into();
         body.to_string()
     };
-    // As large as real ones come, of a repo that is not in the list.
+    // As large as real ones, from a repo that isn't listed.
     let large = issue(2 * 1024 * 1024);
     let said = raw(&large, &sign(&large), "d1").is(202).json();
     assert!(said["done"].as_str().unwrap().contains("not in the list"), "{said}");
@@ -177,7 +177,7 @@ fn invalid_webhooks_are_refused_with_a_reason() {
     for signed in ["", "sha1=00", &sign("another body"), &sign(&small).to_uppercase(), "sha256="] {
         raw(&small, signed, "d4").is(403);
     }
-    // Nested without end.
+    // Endlessly nested.
     let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
     raw(&deep, &sign(&deep), "d5").is(400);
     assert!(world.fleet.wait(ralph_loop_fleet::runs::list(world.fleet.pool(), 10)).unwrap().is_empty());
@@ -199,7 +199,7 @@ fn notes_of_an_earlier_run_do_not_reach_the_next() {
     let letters =
         world.fleet.wait(ralph_loop_fleet::letters::after(world.fleet.pool(), second.as_str(), 0)).unwrap();
     assert!(letters.is_empty(), "{letters:?}");
-    // A run that was deleted has had its word all the same.
+    // The comment of a deleted run still counts as used.
     assert!(world.fleet.wait(ralph_loop_fleet::runs::take_out(world.fleet.pool(), second.as_str())).unwrap());
     assert!(world.fleet.wait(ralph_loop_fleet::runs::forget(world.fleet.pool(), second.as_str())).unwrap());
     assert_eq!(run("d3", "2026-11-17T12:30:00Z"), None, "what is older is past");
@@ -280,7 +280,7 @@ fn schedule_starts_a_task_once_per_time() {
     let times =
         || world.fleet.wait(ralph_loop_fleet::runs::occasions(pool, "schedule:always:")).unwrap().len();
     let runs = || world.fleet.wait(ralph_loop_fleet::runs::list(pool, 100)).unwrap().len();
-    // A minute may begin between two looks; one run too many would stay.
+    // A new minute may start between two polls; an extra run would remain.
     until("one run for each time of the schedule", || (times() >= 1 && times() == runs()).then_some(()));
     drop((first, second));
 }

@@ -28,7 +28,7 @@ fn workers_share_runs_and_hand_over_on_exit() {
         until("the end of the run", || (world.find(run).status == "over").then_some(()));
     }
     for (run, issue) in &all {
-        world.is_done_once(run, *issue);
+        world.assert_done_once(run, *issue);
         let sessions = world.events(run).iter().filter(|event| event["kind"] == "session_ended").count();
         assert_eq!(sessions, 3, "an iteration is handed over whole");
     }
@@ -48,13 +48,13 @@ fn a_run_of_a_killed_worker_is_given_to_another_one() {
     let (run, issue) = world.add_of_issue("kill");
     let mut first = world.spawn(0, &["--name", "w0"], None);
     until("work", || world.machines[0].path("home/begun").exists().then_some(()));
-    // The machine is gone with all that runs there: the driver's holder names it.
+    // The machine is lost with all of its processes: the lock names the driver.
     let _ = first.kill();
     first.wait().unwrap();
     kill_drivers(&world, run.as_str());
     let second = world.spawn(1, &["--name", "w1"], None);
     until("the end of the run", || (world.find(&run).status == "over").then_some(()));
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     term(&second);
     let mut second = second;
     second.wait().unwrap();
@@ -79,7 +79,7 @@ fn draining_worker_ends_and_its_successor_works() {
     assert!(second.wait().unwrap().success(), "{}", world.log(0));
 }
 
-/// Kills the process that drives a run on machine 0, by the lock that it holds.
+/// Kills the process that drives a run on machine 0, found by its lock.
 fn kill_drivers(world: &World, run: &str) {
     let lock = world.machines[0].path("state/ralph/runs").join(run).join("lock");
     let place = std::fs::read_to_string(lock).unwrap_or_default();
@@ -101,7 +101,7 @@ fn token_admits_one_worker_until_revoked() {
             assert!(enrol::enrol(pool, &token, "w8").await.is_err(), "a token is good once");
             let other = enrol::new_token(pool).await?;
             assert!(enrol::enrol(pool, &other, "w9").await.is_err(), "the name is taken");
-            // It sees the run once it was given it.
+            // It sees the run once the run is assigned to it.
             let said = workers::Report {
                 id: "w9".into(),
                 labels: Vec::new(),

@@ -1,7 +1,7 @@
 //! Tokens, logins and roles.
 
 use super::client::{Socket, request};
-use super::machine::{Served, detached, machine, patient};
+use super::machine::{Served, detached, machine, waiting_script};
 use ralph_loop_testkit::TestRepo;
 use serde_json::{Value, json};
 
@@ -93,7 +93,7 @@ fn logout_ends_only_that_session() {
     me(server.port, &mine).is(200);
     let gone = out(&csrf).is(204);
     assert!(gone.header("set-cookie").unwrap().contains("Max-Age=0"));
-    // A copy of the cookie is worth nothing any more, for a socket neither.
+    // A copy of the cookie no longer works, not even for a WebSocket.
     me(server.port, &mine).is(401);
     out(&csrf).is(401);
     assert!(Socket::open(server.port, "/api/v1/ws", &[("cookie", &mine)]).is_err());
@@ -111,7 +111,7 @@ fn logout_ends_only_that_session() {
 fn viewer_is_read_only_and_operator_is_not_admin() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     let (viewer, operator) = (server.person("vera", "viewer"), server.person("otto", "operator"));

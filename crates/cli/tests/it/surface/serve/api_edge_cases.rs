@@ -1,7 +1,7 @@
 //! Edge cases of the API: refusals with hints, repeated requests, revoked watchers, concurrent commands.
 
 use super::client::{Socket, request};
-use super::machine::{Served, detached, machine, patient};
+use super::machine::{Served, detached, machine, waiting_script};
 use ralph_loop_testkit::TestRepo;
 use ralph_loop_testkit::env::until;
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ fn every_refusal_is_a_problem_with_a_hint() {
 fn no_path_spelling_reveals_hidden_record_files() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     server.control(&run, json!({ "kind": "note", "text": "one word" })).is(202);
@@ -101,7 +101,7 @@ fn retried_start_is_the_same_run() {
             json!({ "repo": repo.dir, "text": "Write the part", "isolation": "none", "agents": agents });
         server.send(&server.token, "POST", "/runs", &[("Idempotency-Key", "k")], Some(&body))
     };
-    // As on a full disk: what cannot be noted is not done.
+    // As on a full disk: a request that can't be audited is refused.
     let log = env.path("state/ralph/server/audit.jsonl");
     let _ = std::fs::remove_file(&log);
     std::fs::create_dir(&log).unwrap();
@@ -114,7 +114,7 @@ fn retried_start_is_the_same_run() {
     send(&["stub"]).is(422);
     server.row_when(&run, "the end", |row| row["status"] == "done");
     assert_eq!(server.get("/runs").json()["total"], 1);
-    // Deleted, it is gone, and is not made again.
+    // A deleted run is gone and isn't recreated.
     server.send(&server.token, "DELETE", &format!("/runs/{run}"), &[], None).is(204);
     send(&[]).is(404);
     assert_eq!(server.get("/runs").json()["runs"], json!([]));
@@ -124,7 +124,7 @@ fn retried_start_is_the_same_run() {
 fn deleted_run_disappears_for_active_watchers() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let server = Served::start(&env, &repo.dir, &[]);
     let send = || {
         let body = json!({ "repo": repo.dir, "text": "Write the part", "isolation": "none" });
@@ -196,7 +196,7 @@ fn task_can_be_edited_after_an_agent_ticked_a_box() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub(
-        &format!("echo '- [x] ticked' >> PROMPT.md; touch .git/ticked; {}", patient(&repo)),
+        &format!("echo '- [x] ticked' >> PROMPT.md; touch .git/ticked; {}", waiting_script(&repo)),
         "grep -q work part.txt",
     );
     let run = detached(&repo, &[]);
@@ -275,7 +275,7 @@ fn revoked_watcher_sees_nothing_more() {
     assert!(lines.count() < 1_000_000, "so does the stream of a script");
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // The list always has something to tell.
+        // The list always has updates.
         let steers = scope.spawn(|| {
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
                 server.control(&run, json!({ "kind": "note", "text": "again" }));
@@ -296,7 +296,7 @@ fn debug_mode_runs_one_command_at_a_time() {
     let repo = TestRepo::with_task(&env);
     let gate = repo.dir.join(".git/checked").display().to_string();
     repo.stub(
-        &patient(&repo),
+        &waiting_script(&repo),
         &format!("touch '{gate}.begun'; until [ -e '{gate}' ]; do sleep 0.05; done; grep -q work part.txt"),
     );
     let run = detached(&repo, &["--mode", "debug", "--no-baseline"]);

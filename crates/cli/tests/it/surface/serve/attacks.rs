@@ -2,7 +2,7 @@
 //! `ATTACKS.md` lists them.
 
 use super::client::{Reply, Socket, request};
-use super::machine::{Served, detached, machine, patient};
+use super::machine::{Served, detached, machine, waiting_script};
 use ralph_loop_testkit::env::until;
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use std::os::unix::fs::symlink;
 
 const SECRET: &str = "sk-secret-of-the-user-1234567890";
 
-/// A server with a run at work, and a browser of its owner.
+/// A server with an active run, and its owner's browser.
 struct Ground<'a> {
     server: &'a Served,
     repo: &'a TestRepo<'a>,
@@ -45,7 +45,7 @@ impl<'a> Ground<'a> {
         request(self.server.port, method, path, headers, body)
     }
 
-    /// What the owner's browser sends, with these headers.
+    /// Sends a request as the owner's browser, with these headers.
     fn browser(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> Reply {
         let headers: Vec<_> = headers.iter().copied().chain([("Cookie", self.cookie.as_str())]).collect();
         request(self.server.port, method, &format!("/api/v1{path}"), &headers, Some(body))
@@ -67,11 +67,11 @@ impl<'a> Ground<'a> {
         self.server.send(token, "POST", "/runs", &[], Some(&body))
     }
 
-    /// Bytes as they are; the status of the answer, 0 where there is none.
+    /// Sends raw bytes; returns the response status, or 0 without a response.
     fn raw(&self, bytes: &[u8]) -> u16 {
         let mut stream = TcpStream::connect(("127.0.0.1", self.server.port)).unwrap();
         stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
-        // The other side may stop to read.
+        // The peer may stop reading.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -104,7 +104,7 @@ fn attack(name: &'static str, refused: &'static [u16], try_it: fn(&Ground<'_>) -
 fn play(attacks: Vec<Attack>) {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     let ground = Ground::new(&server, &repo, run.clone());
@@ -413,7 +413,7 @@ fn malformed_bodies_and_queries_are_refused_with_a_reason() {
     ]);
 }
 
-/// A repo whose agent has left what must not be shown, under harmless names.
+/// A repo in which the agent left secrets under harmless names.
 fn prepared(env: &TestEnv) -> TestRepo<'_> {
     let repo = TestRepo::with_task(env);
     repo.write(".env", &format!("OPENAI_API_KEY={SECRET}\n"));
@@ -431,7 +431,7 @@ fn prepared(env: &TestEnv) -> TestRepo<'_> {
 fn disguised_names_reveal_no_secret() {
     let env = machine();
     let repo = prepared(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     for path in ["settings.txt", "config.txt", "keys/id_rsa", "out.txt", "environ.txt", "keys", ".env"] {
@@ -484,14 +484,14 @@ fn hostile_run_text_stays_inert() {
 fn requests_that_cannot_be_audited_are_refused() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     let log = env.path("state/ralph/server/audit.jsonl");
     let kept = env.path("state/ralph/server/kept.jsonl");
     server.control(&run, json!({ "kind": "note", "text": "noted" })).is(202);
     std::fs::rename(&log, &kept).unwrap();
-    // As on a full disk: nothing can be added.
+    // As on a full disk: the log can't grow.
     std::fs::create_dir(&log).unwrap();
     let refused = server.control(&run, json!({ "kind": "cancel" })).is(500).json();
     assert!(refused["hint"].as_str().unwrap().contains("nothing was done"), "{refused}");
@@ -508,7 +508,7 @@ fn requests_that_cannot_be_audited_are_refused() {
 fn two_servers_show_the_same_runs() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let first = Served::start(&env, &repo.dir, &["--jobs", "1"]);
     let port = first.port.to_string();
     let refused = env.ralph(&repo.dir, &["serve", "--no-open", "--port", &port]).exits(4);

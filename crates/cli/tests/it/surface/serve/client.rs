@@ -101,7 +101,7 @@ impl Socket {
             .map_err(|e| e.to_string())
     }
 
-    /// The next frame; `None` once the other side has gone.
+    /// The next frame; `None` once the peer has closed.
     pub fn next(&mut self) -> Option<Value> {
         loop {
             match self.0.read() {

@@ -1,6 +1,6 @@
 //! Files and the task: within the workspace, and never over a concurrent edit.
 
-use super::machine::{Served, detached, machine, patient};
+use super::machine::{Served, detached, machine, waiting_script};
 use ralph_loop_testkit::TestRepo;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ const TASK: &str = "# Do the work\n\nWrite `part.txt`.\n";
 fn concurrent_edits_do_not_overwrite_each_other() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     let path = format!("/runs/{run}/task");
@@ -30,7 +30,7 @@ fn concurrent_edits_do_not_overwrite_each_other() {
     let now = server.get(&path).is(200);
     assert_eq!(now.json()["text"], mine);
     put(now.header("etag"), "   ").is(422);
-    // The same through the path of the file; other files are for reading only.
+    // The same through the file's path; other files are read-only.
     let by_path = format!("/runs/{run}/files/PROMPT.md");
     let headers = [("If-Match", now.header("etag").unwrap())];
     let text = json!({ "text": format!("{mine}\nMore.\n") });
@@ -46,7 +46,7 @@ fn concurrent_edits_do_not_overwrite_each_other() {
 fn notes_and_guardrails_are_append_only() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     let path = format!("/runs/{run}/files/.ralph/guardrails.md");
@@ -67,7 +67,7 @@ fn notes_and_guardrails_are_append_only() {
 fn file_paths_stay_in_the_workspace_and_hide_secrets() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     repo.write(".env", "OPENAI_API_KEY=sk-secret-of-the-user\n");
     std::fs::write(env.path("outside.txt"), "private").unwrap();
     std::os::unix::fs::symlink(env.path("outside.txt"), repo.dir.join("link.txt")).unwrap();
@@ -105,7 +105,7 @@ fn file_paths_stay_in_the_workspace_and_hide_secrets() {
         "outside.txt",
         "~",
     ];
-    // Every path of up to three of these: none shows what is not in the workspace.
+    // Every path of up to three of these parts: none shows a file outside the workspace.
     for a in parts {
         for b in parts {
             for path in [format!("{a}/{b}"), format!("{a}/{b}/passwd"), format!("{a}{b}")] {

@@ -1,11 +1,11 @@
 //! The index: it can always be rebuilt from the records with the same rows.
 
-use super::machine::{Served, detached, machine, patient};
+use super::machine::{Served, detached, machine, waiting_script};
 use ralph_loop_testkit::postgres::Postgres;
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 
-/// The rows as the server gives them, without what depends on the moment.
+/// The server's rows, without time-dependent fields.
 fn rows(server: &Served) -> Vec<Value> {
     let page = server.get("/runs?limit=500&sort=created&order=asc").is(200).json();
     page["runs"].as_array().unwrap().clone()
@@ -20,11 +20,11 @@ fn some_runs(env: &TestEnv) -> TestRepo<'_> {
     repo
 }
 
-fn rebuilt_is_the_same(env: &TestEnv, vars: &[(&str, &str)]) {
+fn assert_rebuilt_index_matches(env: &TestEnv, vars: &[(&str, &str)]) {
     let repo = some_runs(env);
     let server = Served::start_with(env, &repo.dir, &[], vars);
-    // One that the server sees from its beginning to its end, and one that rests.
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    // A run that the server sees from start to end, and a paused one.
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let live = detached(&repo, &["--worktree"]);
     server.row_when(&live, "the run at work", |row| row["status"] == "working");
     repo.write(".git/go", "");
@@ -44,8 +44,8 @@ fn rebuilt_is_the_same(env: &TestEnv, vars: &[(&str, &str)]) {
 #[test]
 fn rebuilt_index_has_the_same_rows() {
     let env = machine();
-    rebuilt_is_the_same(&env, &[]);
-    // A damaged one is kept, and made again.
+    assert_rebuilt_index_matches(&env, &[]);
+    // A damaged index is kept and rebuilt.
     let damaged = "no database at all, but long enough to be one";
     let path = env.path("state/ralph/server/index.sqlite");
     std::fs::write(&path, damaged).unwrap();
@@ -109,7 +109,7 @@ fn index_works_the_same_in_postgres() {
     let Some(postgres) = Postgres::start() else { return };
     let url = postgres.url.clone();
     let env = machine();
-    rebuilt_is_the_same(&env, &[("RALPH_DB_URL", &url)]);
+    assert_rebuilt_index_matches(&env, &[("RALPH_DB_URL", &url)]);
     let repo = TestRepo::new(&env, "other", &[("a", "b")]);
     let wrong = url.replace("/ralph?", "/nowhere?");
     let mut command = env.ralph_command(&repo.dir, &["serve", "--port", "0", "--no-open"]);

@@ -1,12 +1,12 @@
 //! Live streams: every event arrives once, whatever happens to the connection or the server.
 
 use super::client::Socket;
-use super::machine::{Served, detached, machine, patient};
+use super::machine::{Served, detached, machine, waiting_script};
 use ralph_loop_testkit::TestRepo;
 use ralph_loop_testkit::env::{is_alive, until};
 use serde_json::Value;
 
-/// An agent that takes a few sessions, each of which says and changes something.
+/// An agent with a few sessions, each with output and a change.
 const BUSY: &str = "echo \"working on $RALPH_ITERATION\"; echo $RALPH_ITERATION >> part.txt; [ \"$RALPH_ITERATION\" -ge 3 ] && echo '<promise>COMPLETE</promise>'; true";
 
 fn seqs(journal: &[Value]) -> Vec<u64> {
@@ -21,7 +21,7 @@ fn thousand_reconnects_see_every_event_once() {
     let server = Served::start(&env, &repo.dir, &[]);
     let run = detached(&repo, &[]);
     let (mut seen, mut output) = (Vec::<u64>::new(), Vec::<u64>::new());
-    // A small generator: the same places every time.
+    // A small random generator with a fixed seed.
     let mut random = 7_u64;
     let mut next_random = move |most: u64| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -37,7 +37,7 @@ fn thousand_reconnects_see_every_event_once() {
         assert_eq!(hello["from"], from);
         let over = hello["view"]["finished"].is_object() && hello["head"].as_u64() == seen.last().copied();
         if over {
-            // Nothing more will come: each further visit must bring nothing.
+            // No more events: each further connection must get nothing.
             continue;
         }
         for _ in 0..next_random(12) {
@@ -67,7 +67,7 @@ fn thousand_reconnects_see_every_event_once() {
 fn killed_server_loses_nothing_and_the_run_continues() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let server = Served::start(&env, &repo.dir, &[]);
     let created = server
         .post("/runs", &serde_json::json!({ "repo": repo.dir, "task_file": "PROMPT.md", "isolation": "none", "place": "in_place" }))
@@ -86,7 +86,7 @@ fn killed_server_loses_nothing_and_the_run_continues() {
     let status = repo.ralph(&["status", &run, "--json"]).exits(0).json();
     let driver = u32::try_from(status["pid"].as_u64().unwrap()).unwrap();
     server.kill();
-    // What was on its way may still come.
+    // Events in transit may still arrive.
     assert!((0..1000).any(|_| socket.next().is_none()), "the connection is gone");
     assert!(is_alive(driver), "the run is not");
     let again = Served::start(&env, &repo.dir, &[]);
@@ -109,7 +109,7 @@ fn killed_server_loses_nothing_and_the_run_continues() {
 fn terminal_run_is_shown_live_and_its_death_is_detected() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let server = Served::start(&env, &repo.dir, &[]);
     let mut list = server.socket("/ws");
     list.next_of("hello");
@@ -169,7 +169,7 @@ fn slow_watcher_resyncs_and_misses_nothing() {
     let repo = TestRepo::with_task(&env);
     repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "grep -q work part.txt");
     let run = repo.run(&[]).exits(0).json()["run_id"].as_str().unwrap().to_owned();
-    // More than fits into the buffers of a connection.
+    // More than a connection's buffers hold.
     let last = repo.events_of(&run).last().unwrap()["seq"].as_u64().unwrap();
     let head = last + 30_000;
     let words = "x".repeat(1000);
@@ -186,7 +186,7 @@ fn slow_watcher_resyncs_and_misses_nothing() {
     let server = Served::start(&env, &repo.dir, &[]);
     let mut socket = server.socket(&format!("/runs/{run}/ws?from=1"));
     assert_eq!(socket.next_of("hello")["head"].as_u64(), Some(head));
-    // A reader that is busy elsewhere.
+    // A reader that doesn't read.
     std::thread::sleep(std::time::Duration::from_secs(4));
     let mut seen = Vec::new();
     let from = loop {

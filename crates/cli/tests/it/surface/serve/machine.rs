@@ -9,7 +9,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-/// A server that runs.
+/// A running server.
 pub struct Served {
     child: Child,
     pub port: u16,
@@ -18,7 +18,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Starts one in this folder.
+    /// Starts a server in this folder.
     pub fn start(env: &TestEnv, folder: &Path, args: &[&str]) -> Self {
         Self::start_with(env, folder, args, &[])
     }
@@ -77,7 +77,7 @@ impl Served {
         made["token"].as_str().unwrap().to_owned()
     }
 
-    /// The row of a run, once it is as wished.
+    /// Waits until the row of a run matches, and returns it.
     pub fn row_when(&self, run: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
         until(what, || {
             let rows = self.get("/runs?limit=500").is(200).json();
@@ -85,13 +85,13 @@ impl Served {
         })
     }
 
-    /// Ends it without a word.
+    /// Kills the server.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Ends it as a person would.
+    /// Stops the server with SIGTERM.
     pub fn stop(mut self) -> i32 {
         let pid = nix::unistd::Pid::from_raw(self.child.id() as i32);
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
@@ -112,7 +112,7 @@ pub fn machine() -> TestEnv {
 }
 
 /// The agent's script: it waits for `.git/go`, then does the work.
-pub fn patient(repo: &TestRepo<'_>) -> String {
+pub fn waiting_script(repo: &TestRepo<'_>) -> String {
     let go = repo.dir.join(".git/go").display().to_string();
     format!(
         "echo \"here $RALPH_ITERATION\"; until [ -e '{go}' ]; do sleep 0.05; done; echo work > part.txt; echo '<promise>COMPLETE</promise>'"

@@ -1,7 +1,7 @@
 //! `/mcp`: the same server for agents, with the tokens, roles and audit log that the page has.
 
 use super::client::{Reply, request};
-use super::machine::{Served, machine, patient};
+use super::machine::{Served, machine, waiting_script};
 use ralph_loop_testkit::TestRepo;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn post(server: &Served, headers: &[(&str, &str)], method: &str, params: Value) 
     request(server.port, "POST", "/mcp", &headers, Some(&body))
 }
 
-/// The message of an answer, whether it came as JSON or as an event.
+/// The message of a response, either JSON or an event.
 fn message(reply: &Reply) -> Value {
     let text = reply.text();
     let (start, end) = (text.find("{\"jsonrpc\"").unwrap_or(0), text.rfind('}').unwrap());
@@ -25,7 +25,7 @@ fn ask(server: &Served, token: &str, method: &str, params: Value) -> Value {
     message(&post(server, &[("Authorization", &bearer)], method, params).is(200))
 }
 
-/// Calls a tool; its text, and whether it says that it did not work.
+/// Calls a tool; returns its text, and whether it failed.
 fn call(server: &Served, token: &str, tool: &str, arguments: Value) -> (String, bool) {
     let answer = ask(server, token, "tools/call", json!({"name": tool, "arguments": arguments}));
     let result = &answer["result"];
@@ -61,7 +61,7 @@ fn mcp_uses_the_server_roles_queue_and_audit_log() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     env.user_config(&json!({"isolation": "none"}));
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "configuration"]);
     let server = Served::start(&env, &repo.dir, &[]);

@@ -51,7 +51,7 @@ fn health_and_metrics_have_standard_formats() {
     }
 }
 
-/// Every body that comes to this port.
+/// Collects every body sent to this port.
 fn collector() -> (u16, mpsc::Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

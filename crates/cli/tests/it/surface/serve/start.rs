@@ -1,6 +1,6 @@
 //! Starting runs: from a sentence, once per idempotency key, in turn.
 
-use super::machine::{Served, machine, patient};
+use super::machine::{Served, machine, waiting_script};
 use ralph_loop_testkit::TestRepo;
 use ralph_loop_testkit::env::until;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ fn sentence(repo: &TestRepo<'_>, text: &str) -> Value {
     json!({ "repo": repo.dir, "text": text, "isolation": "none" })
 }
 
-/// The branch that is checked out.
+/// The current branch.
 fn repos_branch(repo: &TestRepo<'_>) -> Value {
     json!(repo.git(&["symbolic-ref", "--short", "HEAD"]).trim())
 }
@@ -105,7 +105,7 @@ fn invalid_start_is_refused_with_a_hint_and_leaves_nothing() {
 fn queued_runs_survive_a_restart() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let server = Served::start(&env, &repo.dir, &["--jobs", "1"]);
     let id = |reply: Value| reply["id"].as_str().unwrap().to_owned();
     let first = id(server.post("/runs", &sentence(&repo, "One")).is(201).json());

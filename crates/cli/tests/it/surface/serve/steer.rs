@@ -1,6 +1,6 @@
 //! Steering runs from the dashboard.
 
-use super::machine::{Served, detached, machine, patient};
+use super::machine::{Served, detached, machine, waiting_script};
 use ralph_loop_testkit::TestRepo;
 use ralph_loop_testkit::env::until;
 use serde_json::json;
@@ -10,7 +10,7 @@ fn dashboard_pauses_resumes_notes_and_stops_a_run() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     // Two sessions: it is paused between them.
-    let script = patient(&repo).replace("> part.txt", ">> part.txt");
+    let script = waiting_script(&repo).replace("> part.txt", ">> part.txt");
     let script = script.replace("; echo '<promise>", "; [ \"$RALPH_ITERATION\" -lt 2 ] || echo '<promise>");
     repo.stub(&script, "test $(wc -l < part.txt) -ge 2");
     let run = detached(&repo, &[]);
@@ -35,7 +35,7 @@ fn dashboard_pauses_resumes_notes_and_stops_a_run() {
 fn dead_run_is_resumed_or_ended_from_the_dashboard() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     let kill = || {
@@ -64,7 +64,7 @@ fn run_modes_limit_controls() {
         "repo",
         &[("PROMPT.md", "# Do the work\n\nWrite `part.txt`.\n"), ("Makefile", "lint:\n\t@echo linted\n")],
     );
-    repo.stub(&patient(&repo), "echo checked; grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "echo checked; grep -q work part.txt");
     let debug = detached(&repo, &["--mode", "debug", "--worktree"]);
     let plain = detached(&repo, &["--worktree", "--new"]);
     let server = Served::start(&env, &repo.dir, &[]);

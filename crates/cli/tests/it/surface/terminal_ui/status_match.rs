@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::cell::RefCell;
 use std::ops::Deref;
 
-/// A terminal with the program in it. After every key, and every text that is typed, the screen and the status say the same.
+/// A terminal with the program. After every key and every typed text, the screen must match the status.
 pub struct Session<'a> {
     tmux: Tmux<'a>,
     repo: &'a TestRepo<'a>,
@@ -38,8 +38,8 @@ impl<'a> Session<'a> {
         self.agrees();
     }
 
-    /// The screen shows what the status says: its word, the title, the iteration, the cost, how many criteria or checks hold, and
-    /// what the open tab is about; in a list of runs the row of it; and no run where there is none.
+    /// Asserts that the screen matches the status: the status word, title, iteration, cost, passed criteria or checks, and the open
+    /// tab; in a list of runs the run's row; and no run if there is none.
     #[track_caller]
     pub fn agrees(&self) {
         let last = RefCell::new(Vec::new());
@@ -57,9 +57,9 @@ impl<'a> Session<'a> {
     }
 }
 
-/// What the status says and the screen does not, or the other way round.
+/// Differences between the status and the screen.
 fn differences(screen: &str, status: Option<&Value>) -> Vec<String> {
-    // The program was left: what is seen is the shell.
+    // The program ended: the screen shows the shell.
     if screen.contains("left with ") || screen.contains("attach left ") || !screen.contains(" ralph  ") {
         return Vec::new();
     }
@@ -83,7 +83,7 @@ fn differences(screen: &str, status: Option<&Value>) -> Vec<String> {
     expected
 }
 
-/// What lies over a screen.
+/// The overlay of a screen.
 const OVERLAYS: [&str; 5] =
     ["Keys: ", "Leave", "a fact for every following prompt", "asks for:", "End this run"];
 
@@ -112,7 +112,7 @@ fn top_bar(status: &Value) -> Vec<String> {
     let cost = match (status["spent"]["cost_usd"].as_f64(), known) {
         (None, _) => "cost unknown".to_owned(),
         (Some(_), false) => "at least $".to_owned(),
-        // Cents are enough to know one sum from another.
+        // Cents are enough to tell amounts apart.
         (Some(0.0), true) => "$0/".to_owned(),
         (Some(spent), true) => format!("${spent:.2}").trim_end_matches('0').trim_end_matches('.').to_owned(),
     };

@@ -92,24 +92,24 @@ impl<'a> Tmux<'a> {
         self.run(&["capture-pane", "-p", "-e"])
     }
 
-    /// The title that the terminal was given.
+    /// The terminal's title.
     pub fn title(&self) -> String {
         self.run(&["display-message", "-p", "#{pane_title}"]).trim().to_owned()
     }
 
-    /// What the terminal is set to: the other screen, a cursor that is seen, a mouse that is heard.
+    /// The terminal's modes: alternate screen, visible cursor, mouse reporting.
     pub fn modes(&self) -> String {
         self.run(&["display-message", "-p", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}"])
             .trim()
             .to_owned()
     }
 
-    /// Another size.
+    /// Resizes the terminal.
     pub fn resize(&self, (wide, high): (u16, u16)) {
         self.run(&["resize-window", "-x", &wide.to_string(), "-y", &high.to_string()]);
     }
 
-    /// Waits until the screen is as it should be.
+    /// Waits until the screen matches.
     #[track_caller]
     pub fn until(&self, what: &str, is: impl Fn(&str) -> bool) {
         let mut last = String::new();

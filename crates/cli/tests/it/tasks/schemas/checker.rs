@@ -8,7 +8,7 @@ use serde_json::Value;
 const NOTES: &[&str] =
     &["$schema", "$id", "$defs", "title", "description", "default", "deprecated", "format"];
 
-/// Everything that is wrong with `value`, each with its place.
+/// Returns every violation in `value` with its path.
 pub fn problems(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (keyword, rule) in schema.as_object().unwrap() {
@@ -51,7 +51,7 @@ pub fn problems(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<St
                     rule.as_array().unwrap().iter().map(|schema| below(schema, value, at)).collect();
                 let fitting = all.iter().filter(|found| found.is_empty()).count();
                 if fitting == 0 || (keyword == "oneOf" && fitting > 1) {
-                    // The branch that fits best tells most.
+                    // The errors of the best-matching branch are the most useful ones.
                     let best = all.into_iter().min_by_key(Vec::len).unwrap_or_default();
                     found.push(format!("{at}: {fitting} branches of {keyword} fit; nearest: {best:?}"));
                 }
