@@ -139,7 +139,7 @@ fn lint_warns_about_missing_programs_and_checks_that_already_pass() {
 }
 
 #[test]
-fn a_probe_ends_a_check_that_hangs() {
+fn probe_ends_a_hanging_check() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[("test.sh", "true\n")]);
     repo.write("ralph_task.md", &TASK.replace("test -f a.txt", "sleep 600"));

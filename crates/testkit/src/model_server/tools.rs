@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_made_absolute_by_the_prompts_own_words() {
+    fn relative_path_becomes_absolute_from_the_prompt() {
         let tools = [tool("Write", json!({"properties": {"file_path": {}, "content": {}}}))];
         for prompt in [
             "x\nPrimary working directory: /w/repo\n y",

@@ -326,7 +326,7 @@ fn gemini_plain_streamed_and_as_an_array() {
 }
 
 #[test]
-fn faults_come_as_often_as_they_say_and_count_per_run() {
+fn faults_occur_as_often_as_configured_per_run() {
     let server = ModelServer::start().unwrap();
     let script = Script::turns([Action::text("hi")])
         .with_fault(Fault::times(FaultKind::RateLimit { retry_after_s: 7 }, 2))
@@ -354,7 +354,7 @@ fn faults_come_as_often_as_they_say_and_count_per_run() {
 }
 
 #[test]
-fn every_wire_words_its_errors_as_its_vendor_does() {
+fn wire_errors_match_the_vendors() {
     let server = ModelServer::start().unwrap();
     let ask = |scenario: &str, path: &str, body: &Value| {
         post(&server, &path.replace("/s/ok/", &format!("/s/{scenario}/")), body)

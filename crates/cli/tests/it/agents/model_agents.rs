@@ -181,7 +181,7 @@ fn with_tools() -> Script {
 }
 
 #[test]
-fn managed_tools_end_proven_on_every_wire_and_leave_nothing_running() {
+fn managed_tools_are_proven_on_every_wire_and_leave_no_process() {
     for wire in WIRES {
         let server = ModelServer::start().unwrap();
         server.script("work", with_tools());

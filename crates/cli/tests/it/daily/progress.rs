@@ -64,7 +64,7 @@ fn lines(screen: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_terminal_shows_each_tool_call_and_the_agents_last_sentence() {
+fn terminal_shows_tool_calls_and_the_last_sentence() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, false);
     verbose_claude(
@@ -115,7 +115,7 @@ fn narrow_status_line_fits_and_shows_the_silence() {
 }
 
 #[test]
-fn without_a_terminal_there_is_one_line_per_step_and_failures_say_why() {
+fn headless_output_has_one_line_per_step_with_failure_reasons() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, false);
     verbose_claude(&env, "echo 'x = 3' > calc.py", "I set it to three. That should be enough of it.");

@@ -24,7 +24,7 @@ fn plain_folder(env: &TestEnv) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_task_that_names_a_repo_is_run_in_a_clone_of_it_from_a_plain_folder() {
+fn task_with_a_repo_url_runs_in_a_clone_from_a_plain_folder() {
     let env = TestEnv::new(RALPH);
     worker(&env);
     let url = remote(&env, &[("readme.txt", "hello\n")]);

@@ -474,7 +474,7 @@ fn overlapping_pull_requests_are_reported_or_ask_the_user() {
 }
 
 #[test]
-fn work_may_be_stacked_on_another_branch_and_stay_a_draft() {
+fn stacked_pull_request_stays_a_draft() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, PARTS, CHECK, &json!({ "pr": { "draft": true, "base": "ralph/first" } }));
     world.repo.git(&["switch", "-q", "-c", "ralph/first"]);

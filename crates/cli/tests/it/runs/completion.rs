@@ -80,7 +80,7 @@ fn false_promise_is_reported_to_the_agent() {
 }
 
 #[test]
-fn a_promise_on_the_last_allowed_iteration_counts() {
+fn promise_on_the_last_iteration_counts() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(

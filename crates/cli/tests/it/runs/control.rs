@@ -277,7 +277,7 @@ fn the_limits_of_a_living_run_can_be_changed() {
 }
 
 #[test]
-fn rotate_ends_the_session_and_a_fresh_one_starts() {
+fn rotate_replaces_the_session() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();
@@ -405,7 +405,7 @@ fn notes_guardrails_and_nudges_reach_the_prompts_and_their_files() {
 /// FAULT (open, `domain/src/state/fold.rs`): `iteration_ended` forgets every nudge, also one that came after the prompt of that
 /// session was written, so no session ever reads it.
 #[test]
-fn a_nudge_during_a_session_reaches_the_next_prompt_and_only_that() {
+fn nudge_reaches_only_the_next_prompt() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();
@@ -417,7 +417,7 @@ fn a_nudge_during_a_session_reaches_the_next_prompt_and_only_that() {
 }
 
 #[test]
-fn an_edited_task_is_the_next_version_and_the_new_baseline() {
+fn edited_task_is_the_next_version_and_baseline() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();

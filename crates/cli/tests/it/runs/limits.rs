@@ -213,7 +213,7 @@ fn claude_init() -> Value {
 }
 
 #[test]
-fn a_claude_stream_is_read_with_its_promise_tokens_and_cost() {
+fn claude_stream_has_promise_tokens_and_cost() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let lines = [
@@ -235,7 +235,7 @@ fn a_claude_stream_is_read_with_its_promise_tokens_and_cost() {
 }
 
 #[test]
-fn limits_of_claude_and_codex_are_read_from_their_errors() {
+fn claude_and_codex_limits_are_read_from_their_errors() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let resets = epoch() + 3600;
@@ -265,7 +265,7 @@ fn limits_of_claude_and_codex_are_read_from_their_errors() {
 }
 
 #[test]
-fn a_codex_stream_is_read_and_its_cost_is_unknown() {
+fn codex_stream_has_unknown_cost() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let lines = [

@@ -41,7 +41,7 @@ fn is_link(path: &Path) -> bool {
 }
 
 #[test]
-fn a_finished_run_of_the_older_layout_is_read_where_it_is() {
+fn finished_run_of_the_older_layout_is_read_in_its_folder() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let run = older_run(&env, &repo);

@@ -28,7 +28,7 @@ fn place_of(done: &ralph_loop_testkit::env::Finished) -> PathBuf {
 }
 
 #[test]
-fn a_run_in_a_sparse_clone_is_proven_with_the_same_folders() {
+fn run_in_a_sparse_clone_is_proven_with_the_same_folders() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env);
     // The final check also lacks the other packages.

@@ -60,7 +60,7 @@ fn only_agent_work_is_recorded_and_user_files_stay() {
 }
 
 #[test]
-fn a_file_of_the_user_that_the_agent_edits_is_kept_and_reported() {
+fn user_file_edited_by_the_agent_is_kept_and_reported() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write("readme.txt", "hello\nmine\n");
@@ -99,7 +99,7 @@ fn commits_have_message_trailers_and_user_identity() {
 }
 
 #[test]
-fn with_a_branch_each_iteration_is_committed_on_it_and_the_old_branch_stays() {
+fn branch_option_commits_each_iteration_on_the_new_branch() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let main = repo.git(&["rev-parse", "main"]);
@@ -431,7 +431,7 @@ fn unknown_model_ends_the_agents_turns() {
 }
 
 #[test]
-fn a_metric_ends_at_its_target_and_the_best_files_are_kept() {
+fn metric_ends_at_its_target_with_the_best_files() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent(

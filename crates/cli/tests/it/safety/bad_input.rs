@@ -36,7 +36,7 @@ fn assert_message(done: &Finished, parts: &[&str]) {
 }
 
 #[test]
-fn a_task_that_cannot_be_read_is_named() {
+fn unreadable_task_is_named() {
     let env = TestEnv::new(RALPH);
     let repo = ready_repo(&env);
     let task = repo.dir.join("PROMPT.md");
@@ -54,7 +54,7 @@ fn a_task_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn a_wrong_configuration_is_named_with_its_line_and_the_likely_fix() {
+fn invalid_config_is_reported_with_line_and_likely_fix() {
     let env = TestEnv::new(RALPH);
     let repo = ready_repo(&env);
     let file = repo.dir.join(".ralph/config.json").display().to_string();
@@ -126,7 +126,7 @@ fn missing_commands_are_found_before_any_cost() {
 fn run_needs_a_check_and_a_known_agent() {
     let env = TestEnv::new(RALPH);
     let repo = ready_repo(&env);
-    assert_refused(&repo, &["--agents", "stub,unknown"], 2, &["unknown", "stub"]);
+    assert_refused(&repo, &["--agents", "stub,absent"], 2, &["absent", "stub"]);
     assert_refused(&repo, &["--max-iterations", "0"], 2, &["--max-iterations"]);
     repo.configure(&[repo.agent("stub", WORKER)], "", &json!({"verifiers": []}));
     assert_refused(&repo, &[], 2, &["nothing checks the result", "--verify"]);
@@ -201,7 +201,7 @@ fn folders_outside_a_repo_are_explained() {
 }
 
 #[test]
-fn a_detached_head_works_in_place_but_not_with_commits_on_a_branch() {
+fn detached_head_works_in_place_but_not_with_a_branch() {
     let env = TestEnv::new(RALPH);
     let repo = ready_repo(&env);
     repo.git(&["checkout", "-q", "--detach"]);
@@ -266,7 +266,7 @@ fn config_layers_are_user_then_repo_then_flags() {
 }
 
 #[test]
-fn folders_that_cannot_be_written_are_named() {
+fn read_only_folders_are_named() {
     let env = TestEnv::new(RALPH);
     let repo = ready_repo(&env);
     // As root every folder can be written; a file where a folder must be cannot.
@@ -378,7 +378,7 @@ fn crlf_and_names_with_spaces_and_umlauts_work() {
 }
 
 #[test]
-fn a_run_started_in_a_subfolder_works_on_the_whole_repo() {
+fn run_started_in_a_subfolder_works_on_the_whole_repo() {
     let env = TestEnv::new(RALPH);
     let repo = ready_repo(&env);
     repo.write("sub/dir/PROMPT.md", "# Task of the subfolder\n");

@@ -182,7 +182,7 @@ fn secret_split_on_one_stream_is_redacted_despite_the_other() {
 }
 
 #[test]
-fn a_final_message_and_an_error_do_not_carry_secrets() {
+fn final_messages_and_errors_are_redacted() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let done = stage
@@ -232,7 +232,7 @@ fn secret_in_a_file_stays_in_the_commit_and_is_redacted_in_the_patch() {
 }
 
 #[test]
-fn a_file_name_or_a_control_with_a_secret_is_redacted_too() {
+fn file_names_and_controls_are_redacted() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let done = stage.run(&format!("echo x > \"leak-$MY_API_KEY.txt\"; echo \"see $MY_API_KEY\" > .ralph/progress.md; sed -i \"s/^see .*/see me/\" .ralph/progress.md; {DONE}"), "false", &[]).exits(1);

@@ -11,7 +11,7 @@ fn secret() -> String {
 }
 
 #[test]
-fn a_run_leaves_a_log_and_a_bug_report_packs_it_without_secrets() {
+fn bug_report_packs_the_log_without_secrets() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write(".env", &format!("ACME_API_KEY={}\n", secret()));
@@ -115,7 +115,7 @@ fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn every_file_that_a_run_leaves_is_documented() {
+fn every_file_of_a_run_is_documented() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub("cat > /dev/null; echo x > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");

@@ -243,7 +243,7 @@ fn story() -> Script {
 
 /// From an empty repo through the Studio, the review and Finalize to a proven branch, with a real CLI on the scripted server.
 #[test]
-fn with_a_real_cli_from_an_empty_repo_to_a_proven_branch() {
+fn from_an_empty_repo_to_a_proven_branch_with_a_real_cli() {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     server.script("story", story());

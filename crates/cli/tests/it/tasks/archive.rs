@@ -85,7 +85,7 @@ fn archive_moves_resets_and_commits_only_the_plan() {
 }
 
 #[test]
-fn a_second_archive_of_the_same_name_gets_a_number() {
+fn second_archive_of_the_same_name_gets_a_number() {
     let env = TestEnv::new(RALPH);
     let repo = with_plan(&env);
     let first = repo.ralph(&["archive", "--label", "One thing", "--json"]).exits(0).json();

@@ -145,7 +145,7 @@ fn changed_originals_need_your_approval() {
 }
 
 #[test]
-fn a_hint_makes_the_next_session_restore_the_originals() {
+fn hint_makes_the_next_session_restore_the_originals() {
     for word in ["nudge", "note"] {
         let env = TestEnv::new(RALPH);
         let repo = repo(&env, "repo", WRONG);

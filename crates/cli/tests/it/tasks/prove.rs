@@ -32,7 +32,7 @@ fn runs(proof: &Value) -> String {
 }
 
 #[test]
-fn a_fix_is_proven_and_nothing_of_the_user_changes() {
+fn fix_is_proven_without_changing_user_files() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, WRONG, &[("part.py", RIGHT)]);
     repo.write("part.py", "an unfinished edit\n");
@@ -123,7 +123,7 @@ fn usage_errors_name_the_fix() {
 }
 
 #[test]
-fn thorough_lists_the_hunks_that_no_check_notices() {
+fn thorough_lists_hunks_not_covered_by_any_check() {
     let env = TestEnv::new(RALPH);
     let rows: String = (0..20).map(|n| format!("ROW_{n} = {n}\n")).collect();
     let before = format!("{WRONG}{rows}");
@@ -169,7 +169,7 @@ fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn a_hidden_criterion_decides_and_no_agent_sees_it() {
+fn hidden_criterion_counts_and_no_agent_sees_it() {
     const IN_COMMAND: &str = "marker-of-the-command-4711";
     const IN_FILE: &str = "marker-of-the-file-0815";
     let env = TestEnv::new(RALPH);

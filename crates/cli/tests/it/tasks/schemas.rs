@@ -465,7 +465,7 @@ fn receipt_result_and_inbox_of_a_real_run_are_valid() {
 }
 
 #[test]
-fn examples_and_what_init_writes_are_valid() {
+fn examples_and_init_files_are_valid() {
     let of = |name: &str, path: &str| valid(&schema(name), &serde_json::from_str(&read(path)).unwrap());
     of("ralph", "examples/ralph_json/ralph.json");
     of("tasks", "examples/plan/ralph/tasks.json");

@@ -84,7 +84,7 @@ fn all_placeholders_are_reported() {
 }
 
 #[test]
-fn a_sentence_may_end_with_the_name_of_a_file_and_one_word_is_a_file() {
+fn sentence_may_end_with_a_file_name_and_one_word_is_a_file() {
     let env = TestEnv::new(RALPH);
     let repo = calc(&env);
     capable_claude(&env);
@@ -187,7 +187,7 @@ fn narrow_terminal_wraps_reasons_between_words() {
 }
 
 #[test]
-fn a_plan_in_another_folder_is_known_to_every_command() {
+fn every_command_finds_a_plan_in_another_folder() {
     let env = TestEnv::new(RALPH);
     let repo = calc(&env);
     program(&env, "claude", &claude_says("Nothing to do here."));

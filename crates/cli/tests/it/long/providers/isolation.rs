@@ -89,7 +89,7 @@ fn only_the_user_allows_hosts_and_variables() {
 }
 
 #[test]
-fn a_host_that_cannot_be_allowed_is_refused() {
+fn invalid_host_is_refused() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub("true", "true");

@@ -105,17 +105,17 @@ fn refused_commands_do_not_run(cli: &'static str) {
 }
 
 #[test]
-fn claude_does_not_run_what_the_guard_refuses() {
+fn claude_runs_no_refused_command() {
     refused_commands_do_not_run("claude");
 }
 
 #[test]
-fn codex_does_not_run_what_the_guard_refuses() {
+fn codex_runs_no_refused_command() {
     refused_commands_do_not_run("codex");
 }
 
 #[test]
-fn gemini_does_not_run_what_the_guard_refuses() {
+fn gemini_runs_no_refused_command() {
     refused_commands_do_not_run("gemini");
 }
 
@@ -207,12 +207,12 @@ fn codex_ignores_repo_hooks() {
 }
 
 #[test]
-fn qwen_does_not_run_what_the_guard_refuses() {
+fn qwen_runs_no_refused_command() {
     refused_commands_do_not_run("qwen");
 }
 
 #[test]
-fn opencode_does_not_run_what_the_guard_refuses() {
+fn opencode_runs_no_refused_command() {
     refused_commands_do_not_run("opencode");
 }
 

@@ -25,7 +25,7 @@ fn control_reaches_a_run_on_another_machine_once() {
 }
 
 #[test]
-fn a_server_shows_a_run_of_another_machine_and_refuses_to_drive_it() {
+fn server_shows_a_remote_run_but_cannot_drive_it() {
     let Some(world) = World::new(PARTS) else { return };
     let run = world.add("show");
     world.drive(0, &run);

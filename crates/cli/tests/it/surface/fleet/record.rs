@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-const SECRET: &str = "secret-of-the-bucket-alone";
+const SECRET: &str = "of-the-bucket-and-no-other";
 
 /// A bucket of a Moto server.
 struct Bucket {

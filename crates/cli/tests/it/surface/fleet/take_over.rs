@@ -83,7 +83,7 @@ fn run_of_a_killed_worker_continues_elsewhere_from_every_point() {
 }
 
 #[test]
-fn a_frozen_worker_that_wakes_up_does_nothing_twice() {
+fn frozen_worker_that_wakes_up_does_nothing_twice() {
     let Some(world) = World::new(PARTS) else { return };
     let short = ["work.started", "push.intended", "pr.intended", "comment.intended"];
     let points = if torture::full() { POINTS } else { &short[..] };

@@ -43,7 +43,7 @@ fn workers_share_runs_and_hand_over_on_exit() {
 }
 
 #[test]
-fn a_run_of_a_killed_worker_is_given_to_another_one() {
+fn run_of_a_killed_worker_moves_to_another() {
     let Some(world) = World::new(&format!("touch \"$HOME/begun\"; sleep 0.2\n{PARTS}")) else { return };
     let (run, issue) = world.add_of_issue("kill");
     let mut first = world.spawn(0, &["--name", "w0"], None);

@@ -127,7 +127,7 @@ fn queued_runs_survive_a_restart() {
 }
 
 #[test]
-fn a_task_is_linted_and_its_first_prompt_shown_before_anything_runs() {
+fn task_is_linted_and_previewed_before_anything_runs() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub("true", "true");
