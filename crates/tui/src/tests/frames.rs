@@ -1,6 +1,6 @@
 //! Snapshots of what is shown.
 
-use super::fixture::{COLOURS, draw, needs_you, on, press, race, run_view, styles, text, with_run};
+use super::fixture::{COLORS, draw, needs_you, on, press, race, run_view, styles, text, with_run};
 use crate::data::Screen;
 use crate::model::Model;
 use crate::msg::Msg;
@@ -30,7 +30,7 @@ fn shown(name: &str, buffer: &Buffer) {
 fn every_screen_in_three_sizes_with_its_styles() {
     for screen in SCREENS {
         for (columns, lines) in SIZES {
-            let mut model = on(screen, COLOURS, (columns, lines));
+            let mut model = on(screen, COLORS, (columns, lines));
             assert_eq!(model.screen, screen);
             shown(&format!("{screen:?}-{columns}x{lines}").to_lowercase(), &draw(&mut model));
         }
@@ -41,7 +41,7 @@ fn every_screen_in_three_sizes_with_its_styles() {
 fn race_active_and_won() {
     for (name, winner) in [("going", None), ("won", Some("20261115-143307-k3fb"))] {
         for (columns, lines) in [SIZES[0], SIZES[1]] {
-            let mut model = on(Screen::Run, COLOURS, (columns, lines));
+            let mut model = on(Screen::Run, COLORS, (columns, lines));
             update(&mut model, Msg::Race(Box::new(race(winner))));
             shown(&format!("race-{name}-{columns}x{lines}"), &draw(&mut model));
         }
@@ -51,7 +51,7 @@ fn race_active_and_won() {
 #[test]
 fn best_metric_is_shown_in_every_size() {
     for size in SIZES {
-        let mut model = on(Screen::Run, COLOURS, size);
+        let mut model = on(Screen::Run, COLORS, size);
         let mut view = run_view();
         view.best = Some(ralph_loop_protocol::display::view::BestNumber {
             name: "bench".into(),
@@ -78,7 +78,7 @@ fn screens_are_readable_without_colors() {
                 "{screen:?}"
             );
             if size == SIZES[0] {
-                shown(&format!("{screen:?}-no-colour").to_lowercase(), &buffer);
+                shown(&format!("{screen:?}-no-color").to_lowercase(), &buffer);
             }
         }
     }
@@ -108,7 +108,7 @@ fn backgrounds_stay_unpainted_and_light_terminals_have_their_own_shades() {
 #[test]
 fn every_tab_of_a_run() {
     for tab in 0..6_u8 {
-        let mut model = on(Screen::Run, COLOURS, (120, 40));
+        let mut model = on(Screen::Run, COLORS, (120, 40));
         press(&mut model, KeyCode::Char(char::from(b'1' + tab)), KeyModifiers::NONE);
         shown(&format!("run-tab-{}", tab + 1), &draw(&mut model));
     }
@@ -116,7 +116,7 @@ fn every_tab_of_a_run() {
 
 #[test]
 fn question_shows_its_answers_as_keys() {
-    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    let mut model = on(Screen::Run, COLORS, (120, 40));
     update(&mut model, Msg::View(Box::new(needs_you())));
     shown("run-needs-you", &draw(&mut model));
 }
@@ -124,7 +124,7 @@ fn question_shows_its_answers_as_keys() {
 #[test]
 fn every_overlay() {
     let over = |code, held| {
-        let mut model = on(Screen::Run, COLOURS, (100, 30));
+        let mut model = on(Screen::Run, COLORS, (100, 30));
         press(&mut model, code, held);
         text(&draw(&mut model))
     };
@@ -137,7 +137,7 @@ fn every_overlay() {
 
 #[test]
 fn agent_output_reaches_the_terminal_as_text_only() {
-    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    let mut model = on(Screen::Run, COLORS, (120, 40));
     press(&mut model, KeyCode::Char('2'), KeyModifiers::NONE);
     let mut view = run_view();
     view.title = "evil \u{1b}]0;owned\u{7}\u{1b}[2J".into();
@@ -160,7 +160,7 @@ fn too_small_terminal_says_what_it_needs() {
     for screen in SCREENS {
         for columns in [1, 2, 10, 59, 60, 61, 90, 101] {
             for lines in [1, 2, 5, 15, 16, 17, 25] {
-                let mut model: Model = on(screen, COLOURS, (80, 24));
+                let mut model: Model = on(screen, COLORS, (80, 24));
                 update(&mut model, Msg::Resize(columns, lines));
                 let seen = text(&draw(&mut model));
                 if columns < 60 && columns > 30 && lines > 3 {
@@ -171,7 +171,7 @@ fn too_small_terminal_says_what_it_needs() {
             }
         }
     }
-    let mut model = on(Screen::Welcome, COLOURS, (80, 24));
+    let mut model = on(Screen::Welcome, COLORS, (80, 24));
     with_run(&mut model);
     draw(&mut model);
 }

@@ -1,6 +1,6 @@
 //! Keys, pastes and clicks, from the first sentence to the finished run.
 
-use super::fixture::{COLOURS, draw, finished, model, on, press, race, run_view, text, type_text};
+use super::fixture::{COLORS, draw, finished, model, on, press, race, run_view, text, type_text};
 use crate::data::{Baseline, LintLine, Problem, Screen};
 use crate::model::{Model, Notice, Overlay};
 use crate::msg::{Effect, Msg};
@@ -22,7 +22,7 @@ fn enter(model: &mut Model) -> Vec<Effect> {
 
 #[test]
 fn sentence_becomes_a_watched_run_with_a_summary() {
-    let mut model = model(COLOURS, (100, 30));
+    let mut model = model(COLORS, (100, 30));
     type_text(&mut model, "Fix the router");
     let effects = enter(&mut model);
     assert_eq!(model.screen, Screen::Start);
@@ -45,8 +45,8 @@ fn sentence_becomes_a_watched_run_with_a_summary() {
 
 #[test]
 fn input_before_the_repo_scan_waits_for_it() {
-    let known = model(COLOURS, (100, 30));
-    let fast = || Model::new(COLOURS, (100, 30), known.now, jiff::tz::TimeZone::UTC);
+    let known = model(COLORS, (100, 30));
+    let fast = || Model::new(COLORS, (100, 30), known.now, jiff::tz::TimeZone::UTC);
     let looked = |model: &mut Model| update(model, Msg::Repo(Box::new(known.repo.clone())));
     // Unknown must not count as no commit.
     let mut empty = fast();
@@ -89,7 +89,7 @@ fn input_before_the_repo_scan_waits_for_it() {
 
 #[test]
 fn streaming_draft_blocks_the_next_step() {
-    let mut model = model(COLOURS, (100, 30));
+    let mut model = model(COLORS, (100, 30));
     type_text(&mut model, "Keep the order");
     ctrl(&mut model, 'p');
     let thread = model.studio.thread.clone();
@@ -111,7 +111,7 @@ fn streaming_draft_blocks_the_next_step() {
 
 #[test]
 fn race_starts_from_the_form_and_shows_a_table() {
-    let mut model = model(COLOURS, (100, 30));
+    let mut model = model(COLORS, (100, 30));
     type_text(&mut model, "Fix the router");
     ctrl(&mut model, 'r');
     model.start.form.set("race", "claude, codex");
@@ -146,7 +146,7 @@ fn race_starts_from_the_form_and_shows_a_table() {
 
 #[test]
 fn permission_question_answered_no_starts_nothing() {
-    let mut model = model(COLOURS, (100, 30));
+    let mut model = model(COLORS, (100, 30));
     ctrl(&mut model, 'r');
     let effects = enter(&mut model);
     let [Effect::Start(wish)] = effects.as_slice() else { panic!("{effects:?}") };
@@ -164,7 +164,7 @@ fn permission_question_answered_no_starts_nothing() {
 
 #[test]
 fn missing_check_asks_for_a_command() {
-    let mut model = model(COLOURS, (100, 30));
+    let mut model = model(COLORS, (100, 30));
     ctrl(&mut model, 'r');
     enter(&mut model);
     update(&mut model, Msg::NothingChecks(Problem::new("nothing checks it", "say what does")));
@@ -176,7 +176,7 @@ fn missing_check_asks_for_a_command() {
 
 #[test]
 fn refused_start_is_shown_on_the_start_screen() {
-    let mut model = model(COLOURS, (100, 30));
+    let mut model = model(COLORS, (100, 30));
     ctrl(&mut model, 'r');
     enter(&mut model);
     update(&mut model, Msg::Failed(Problem::new("run x is running here", "`ralph cancel x`")));
@@ -187,7 +187,7 @@ fn refused_start_is_shown_on_the_start_screen() {
 
 #[test]
 fn every_control_of_a_run_has_its_key() {
-    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    let mut model = on(Screen::Run, COLORS, (120, 40));
     let sent = |effects: Vec<Effect>| match effects.into_iter().next() {
         Some(Effect::Send { control, .. }) => control.name(),
         other => panic!("{other:?}"),
@@ -224,7 +224,7 @@ fn every_control_of_a_run_has_its_key() {
 
 #[test]
 fn finished_run_is_not_steered() {
-    let mut model = on(Screen::Summary, COLOURS, (120, 40));
+    let mut model = on(Screen::Summary, COLORS, (120, 40));
     key(&mut model, 't');
     for k in ['p', 'r', 's', 'd', 'a', 'c', 'n'] {
         assert!(key(&mut model, k).is_empty() && model.overlay.is_none(), "{k}");
@@ -234,7 +234,7 @@ fn finished_run_is_not_steered() {
 
 #[test]
 fn output_is_followed_searched_and_saved() {
-    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    let mut model = on(Screen::Run, COLORS, (120, 40));
     key(&mut model, '2');
     for n in 0..500 {
         let line = crate::msg::Live::Line(crate::log::Kind::Said, format!("line {n}"));
@@ -260,7 +260,7 @@ fn output_is_followed_searched_and_saved() {
 
 #[test]
 fn ctrl_c_asks_then_leaves_and_lists_active_runs() {
-    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    let mut model = on(Screen::Run, COLORS, (120, 40));
     ctrl(&mut model, 'c');
     assert!(model.left.is_none());
     key(&mut model, 'n');
@@ -275,7 +275,7 @@ fn ctrl_c_asks_then_leaves_and_lists_active_runs() {
 
 #[test]
 fn studio_draft_by_an_agent_can_be_edited_and_undone() {
-    let mut model = on(Screen::Studio, COLOURS, (120, 40));
+    let mut model = on(Screen::Studio, COLORS, (120, 40));
     let effects = enter(&mut model);
     assert!(matches!(effects.as_slice(), [Effect::Remember { .. }, Effect::Ask { .. }]), "{effects:?}");
     let (thread, piece) = (model.studio.thread.clone(), "Good.\n```draft\n# Half".to_owned());
@@ -302,7 +302,7 @@ fn studio_draft_by_an_agent_can_be_edited_and_undone() {
 
 #[test]
 fn answer_goes_to_the_thread_and_agent_that_asked() {
-    let mut model = on(Screen::Studio, COLOURS, (120, 40));
+    let mut model = on(Screen::Studio, COLORS, (120, 40));
     enter(&mut model);
     let asked = model.studio.thread.clone();
     ctrl(&mut model, 'g');
@@ -318,7 +318,7 @@ fn answer_goes_to_the_thread_and_agent_that_asked() {
 
 #[test]
 fn server_run_offers_only_run_controls() {
-    let mut model = on(Screen::Summary, COLOURS, (120, 40));
+    let mut model = on(Screen::Summary, COLORS, (120, 40));
     (model.server, model.attached) = (Some("https://ralph.example.com".into()), true);
     assert!(text(&draw(&mut model)).contains("ralph on ralph.example.com"));
     for word in ['a', 'z', 'h', 'n'] {
@@ -326,7 +326,7 @@ fn server_run_offers_only_run_controls() {
         let seen = text(&draw(&mut model));
         assert!(seen.contains("the folder of this run is on the server"), "{seen}");
     }
-    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    let mut model = on(Screen::Run, COLORS, (120, 40));
     (model.server, model.attached) = (Some("https://ralph.example.com".into()), true);
     assert!(matches!(key(&mut model, 'p').as_slice(), [Effect::Send { .. }]));
     assert_eq!(key(&mut model, 'q'), [Effect::Quit]);
@@ -340,7 +340,7 @@ fn server_run_offers_only_run_controls() {
 
 #[test]
 fn studio_without_agents_is_a_plain_form() {
-    let mut model = model(COLOURS, (120, 40));
+    let mut model = model(COLORS, (120, 40));
     model.repo.agents.clear();
     ctrl(&mut model, 't');
     for answer in
@@ -377,7 +377,7 @@ fn studio_without_agents_is_a_plain_form() {
 
 #[test]
 fn findings_are_applied_and_undone() {
-    let mut model = on(Screen::Review, COLOURS, (120, 40));
+    let mut model = on(Screen::Review, COLORS, (120, 40));
     enter(&mut model);
     assert!(model.studio.draft.section("Acceptance").contains("after a reconnect"));
     assert!(model.review.findings[0].applied);
@@ -387,7 +387,7 @@ fn findings_are_applied_and_undone() {
 
 #[test]
 fn lint_error_blocks_writing_and_links_to_its_line() {
-    let mut model = on(Screen::Finalize, COLOURS, (120, 40));
+    let mut model = on(Screen::Finalize, COLORS, (120, 40));
     model.finalize.lint.as_mut().unwrap()[0].error = true;
     assert!(key(&mut model, 'w').is_empty());
     enter(&mut model);
@@ -400,7 +400,7 @@ fn lint_error_blocks_writing_and_links_to_its_line() {
 
 #[test]
 fn the_mouse_chooses_and_scrolls() {
-    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    let mut model = on(Screen::Run, COLORS, (120, 40));
     draw(&mut model);
     let tab = model.hits.iter().find(|hit| hit.action == crate::keys::Action::Tab(2)).copied().unwrap();
     update(&mut model, Msg::Click(tab.area.x + 1, tab.area.y));

@@ -172,7 +172,8 @@ faults_of! {
     streamcut => "provider overloaded",
 }
 
-/// The same in the sandbox in the user's folder, like the README's first command: the CLI finds its files, its login and the model's server.
+/// The same in the sandbox in the user's folder, like the README's first command: the CLI finds its files, its login and the
+/// model's server.
 fn works_in_the_sandbox(cli: &'static str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();

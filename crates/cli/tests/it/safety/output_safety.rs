@@ -225,11 +225,11 @@ fn only_ralph_colors_its_output() {
     ] {
         let done = world.raw(&[args, &["--color", "always"]].concat());
         let text = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
-        assert!(STYLES.iter().any(|style| text.contains(style)), "{args:?} has no colour: {text}");
+        assert!(STYLES.iter().any(|style| text.contains(style)), "{args:?} has no color: {text}");
         let opened = STYLES[..6].iter().map(|style| text.matches(style).count()).sum::<usize>();
         assert_eq!(opened, text.matches(STYLES[6]).count(), "a foreign color in {args:?}: {text:?}");
         let plain = STYLES.iter().fold(text.clone(), |text, style| text.replace(style, ""));
-        assert_safe(&format!("{args:?} in colour"), plain.as_bytes());
+        assert_safe(&format!("{args:?} in color"), plain.as_bytes());
     }
 }
 

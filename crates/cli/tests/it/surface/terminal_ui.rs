@@ -222,10 +222,10 @@ fn no_color_is_respected() {
     let repo = TestRepo::with_task(&env);
     let Some(tmux) = Tmux::start(&env, &repo.dir, RALPH, "NO_COLOR=1", (100, 30)) else { return };
     tmux.shows("Agents");
-    let coloured = tmux.coloured();
+    let colored = tmux.colored();
     // 39 is the default color.
-    let colour = regex_lite::Regex::new(r"[\[;](3[0-7]|38|9[0-7])[;m]").unwrap();
-    assert!(!colour.is_match(&coloured), "{coloured:?}");
+    let color = regex_lite::Regex::new(r"[\[;](3[0-7]|38|9[0-7])[;m]").unwrap();
+    assert!(!color.is_match(&colored), "{colored:?}");
 }
 
 /// The model's sessions in the Studio, in the review and at work.

@@ -99,7 +99,7 @@ fn lists_are_filtered_sorted_and_paged() {
     found.sort();
     assert_eq!(found, all);
     server.get("/runs?cursor=nonsense").is(400);
-    server.get("/runs?colour=red").is(400);
+    server.get("/runs?color=red").is(400);
     let days = server.get("/costs?by=day").is(200).json();
     assert_eq!(days["rows"].as_array().unwrap().len(), 1, "{days}");
 }

@@ -87,8 +87,8 @@ impl<'a> Tmux<'a> {
         self.run(&["capture-pane", "-p"])
     }
 
-    /// The screen with its colours.
-    pub fn coloured(&self) -> String {
+    /// The screen with its colors.
+    pub fn colored(&self) -> String {
         self.run(&["capture-pane", "-p", "-e"])
     }
 
