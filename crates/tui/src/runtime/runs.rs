@@ -42,7 +42,7 @@ pub fn send(world: &World, run: &str, control: Control, then_resume: bool) -> Re
     }
     if then_resume && !sent.driven {
         world.app.spawn_resume(&entry, &BudgetChange::default())?;
-        words = format!("{}: accepted, the run goes on", sent.control);
+        words = format!("{}: accepted, the run continues", sent.control);
     }
     world.tell(Msg::Done(words));
     Ok(())
@@ -55,7 +55,7 @@ pub fn resume(world: &World, run: &str) -> Result<(), AppError> {
         return send(world, run, Control::Resume, false);
     }
     world.app.spawn_resume(&entry, &BudgetChange::default())?;
-    world.tell(Msg::Done(format!("run {run} goes on")));
+    world.tell(Msg::Done(format!("run {run} continues")));
     Ok(())
 }
 

@@ -80,7 +80,7 @@ fn request(world: &World, wish: &StartWish) -> Result<RunRequest, AppError> {
     let number = |what: &str, text: &str| match text.trim() {
         "" => Ok(None),
         text => text.parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0).map(Some).ok_or_else(|| {
-            AppError::usage(format!("`{text}` is no number of {what}"))
+            AppError::usage(format!("`{text}` isn't a valid number of {what}"))
                 .hint("give a number above 0, or leave it empty for what is configured")
         }),
     };
@@ -101,7 +101,7 @@ fn request(world: &World, wish: &StartWish) -> Result<RunRequest, AppError> {
     let race = (!who.is_empty()).then(|| RaceRequest { who, by, runs: Vec::new() });
     Ok(RunRequest {
         task,
-        unfinished: if wish.anew { Unfinished::StartAnew } else { Unfinished::GoOn },
+        unfinished: if wish.start_new { Unfinished::StartAnew } else { Unfinished::GoOn },
         overrides: Overrides {
             max_iterations: iterations.map(|n| n.max(1)),
             max_seconds: number("minutes", &wish.minutes)?.map(|minutes| (minutes * 60.0) as u64),

@@ -121,7 +121,7 @@ fn follow_on_server(server: &Server, run: &str, feed: &Feed) -> Result<(), AppEr
             // An unreachable server may come back; a refusal won't change.
             Err(error) if error.kind == ErrorKind::Environment => {
                 let problem = Problem::from(error);
-                let fix = format!("it is asked again every {} s; {}", AGAIN.as_secs(), problem.fix);
+                let fix = format!("`ralph` tries again every {} s; {}", AGAIN.as_secs(), problem.fix);
                 feed.tell(Msg::ViewFailed(Problem { fix, ..problem }));
             }
             Err(error) => return Err(error),
@@ -161,7 +161,7 @@ fn watch_on_server(
 /// Sends the run's view; returns whether it has started.
 fn look_on_server(server: &Server, run: &str, feed: &Feed) -> Result<bool, AppError> {
     let Some(view) = server.view(run)? else {
-        let fix = "its turn comes by itself; q leaves it there";
+        let fix = "it starts when its turn comes; q leaves it in the queue";
         feed.tell(Msg::ViewFailed(Problem::new(format!("run {run} is queued and has not begun"), fix)));
         return Ok(false);
     };

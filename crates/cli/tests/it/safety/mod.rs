@@ -1,4 +1,4 @@
-//! What must never get out or in.
+//! Safety: what must never get out or in.
 
 pub(crate) mod bad_input;
 pub(crate) mod boundary;
