@@ -5,8 +5,8 @@ use crate::data::StartWish;
 use crate::msg::Msg;
 use ralph_loop_app::race::RaceBy;
 use ralph_loop_app::{
-    AppError, Asked, ErrorKind, Overrides, RaceRequest, RunRequest, SilentReporter, TaskInput, Unfinished,
-    Workplace,
+    AppError, ErrorKind, Overrides, RaceRequest, RunRequest, SilentReporter, TaskInput, TrustRequest,
+    Unfinished, Workplace,
 };
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_task::dialect::Publish;
@@ -62,7 +62,7 @@ pub fn allow(world: &World, wish: StartWish) -> Result<(), AppError> {
 }
 
 /// Requests not allowed yet, one per line.
-fn open_question(world: &World, asked: &Asked) -> Result<Option<Vec<String>>, AppError> {
+fn open_question(world: &World, asked: &TrustRequest) -> Result<Option<Vec<String>>, AppError> {
     let difference = asked.difference()?;
     if difference.new.is_empty() || asked.is_in_variable(world.env()) {
         return Ok(None);

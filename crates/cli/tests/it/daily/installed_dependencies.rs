@@ -51,13 +51,8 @@ fn checks_use_the_users_virtual_environment() {
     let config = repo.read(".venv/pyvenv.cfg");
     let Some(done) = run(&env, &repo) else { return };
     assert_eq!(done.json()["success"], true);
-<<<<<<< HEAD:crates/cli/tests/it/daily/installed.rs
-    let said = said_of_the_start(&repo);
-    assert!(said.contains("the checks use what is already installed: `.venv` (read-only)"), "{said}");
-=======
     let said = journal_text(&repo);
-    assert!(said.contains("the checks use what is installed already: `.venv` (read-only)"), "{said}");
->>>>>>> english1:crates/cli/tests/it/daily/installed_dependencies.rs
+    assert!(said.contains("the checks use what is already installed: `.venv` (read-only)"), "{said}");
     assert_eq!((repo.read("calc.py"), repo.read(".venv/pyvenv.cfg")), ("x = 2\n".into(), config));
     assert_eq!(repo.git(&["status", "--porcelain"]), " M calc.py\n?? .venv/");
 }
@@ -82,13 +77,8 @@ fn checks_use_installed_node_packages() {
     worker(&env, "echo 'exports.x = 2' > calc.js");
     let Some(done) = run(&env, &repo) else { return };
     assert_eq!(done.json()["success"], true);
-<<<<<<< HEAD:crates/cli/tests/it/daily/installed.rs
-    let said = said_of_the_start(&repo);
-    assert!(said.contains("the checks use what is already installed: a copy of `node_modules`"), "{said}");
-=======
     let said = journal_text(&repo);
-    assert!(said.contains("the checks use what is installed already: a copy of `node_modules`"), "{said}");
->>>>>>> english1:crates/cli/tests/it/daily/installed_dependencies.rs
+    assert!(said.contains("the checks use what is already installed: a copy of `node_modules`"), "{said}");
     assert_eq!(repo.read("calc.js"), "exports.x = 2\n");
     assert!(!repo.dir.join("node_modules/.written-by-a-check").exists());
 }

@@ -162,8 +162,8 @@ fn outside_pull_requests_and_edited_issues_start_nothing() {
     for (who, why) in [
         ("guest", "may not write"),
         ("stranger", "may not write"),
-        ("x[bot]", "not somebody"),
-        ("", "nobody"),
+        ("x[bot]", "x[bot] may not start a run"),
+        ("", "an unknown user"),
     ] {
         job.assert_starts_nothing("issues", &labeled_by(who), why);
     }

@@ -215,13 +215,8 @@ fn key_written_by_an_agent_needs_permission() {
     let mut next = Place { vars: Vec::new(), ..place };
     next.agent("claude", &["claude", "-p"], &json!({}));
     let refused = next.run(&[]).exits(3);
-<<<<<<< HEAD
     assert!(refused.stderr.contains("that was added to `.env` during a run"), "{}", refused.stderr);
-    // An edit beside it does not make it the user's, and neither does a run that was killed.
-=======
-    assert!(refused.stderr.contains("that came into `.env` during a run"), "{}", refused.stderr);
     // Neither an unrelated edit nor a killed run makes it the user's.
->>>>>>> english1
     next.write(".env", &format!("OTHER=1\n{}", next.read(".env")));
     next.run(&[]).exits(3);
     next.ralph(&["trust", "--yes"]).exits(0);
