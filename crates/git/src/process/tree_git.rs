@@ -9,6 +9,9 @@ use crate::repo::Repo;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+/// No attribute of a system or a user says how to merge or show files, either.
+const NOTHING: &[u8] = b"* -filter -ident -text -eol -working-tree-encoding !merge !diff\n";
+
 #[derive(Debug, Clone)]
 pub(crate) struct TreeGit {
     git: Git,
@@ -26,6 +29,7 @@ impl TreeGit {
             }
         };
         write_atomically(&folder.join("config"), config.as_bytes())?;
+        write_atomically(&folder.join("info/attributes"), NOTHING)?;
         write_atomically(&folder.join("refs/none"), b"")?;
         write_atomically(&folder.join("HEAD"), b"ref: refs/heads/none\n")?;
         let git = Git::in_repo(&repo.vars, folder, folder).with_objects(objects);
@@ -35,9 +39,7 @@ impl TreeGit {
     pub(crate) fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> GitCall {
         let who = [("GIT_AUTHOR_NAME", "Ralph"), ("GIT_AUTHOR_EMAIL", "ralph@localhost")];
         let too = [("GIT_COMMITTER_NAME", "Ralph"), ("GIT_COMMITTER_EMAIL", "ralph@localhost")];
-        let none =
-            [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_COUNT", "0")];
         let call = self.git.call(args).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.borrowed);
-        who.into_iter().chain(too).chain(none).fold(call, |call, (key, value)| call.env(key, value))
+        who.into_iter().chain(too).fold(call, |call, (key, value)| call.env(key, value))
     }
 }

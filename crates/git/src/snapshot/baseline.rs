@@ -168,7 +168,7 @@ impl GitWorkspace {
             true => NestedRepos::AsFiles,
             false => NestedRepos::Pinned,
         };
-        self.snapshot.begun_with(start.tree, nested);
+        self.snapshot.begun_with(start.tree, nested, &self.settings);
         let work_ref = self.own_ref("work");
         record.work.settle(self.refs.read(&work_ref)?.as_deref());
         guard.own_move(&work_ref, record.work.to.as_deref());
