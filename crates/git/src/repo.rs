@@ -183,6 +183,13 @@ impl Repo {
         UserGit::in_repo(&self.vars, self.engine_git_dir.as_ref().unwrap_or(&self.git_dir))
     }
 
+    /// The address that a remote is pushed to, as the user's git has it.
+    pub fn push_url(&self, remote: &str) -> Option<String> {
+        self.settings().ok()?.get(&format!("remote.{remote}.url"))?;
+        let url = self.user_git().call(["remote", "get-url", "--push", remote]).run().ok()?.text();
+        Some(url).filter(|url| !url.is_empty())
+    }
+
     /// The user's settings now.
     pub(crate) fn settings(&self) -> Result<Arc<Settings>, GitError> {
         let git_dir = self.engine_git_dir.as_ref().unwrap_or(&self.git_dir);
@@ -249,6 +256,14 @@ impl Repo {
 
     /// The user's name and email as git knows them here: environment, config and includes.
     pub fn user_identity(&self) -> (Option<String>, Option<String>) {
+        let settings = self.settings().unwrap_or_default();
+        let other = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"].iter().any(|name| self.vars.is_filled(name));
+        let own = [settings.get("user.name"), settings.get("user.email")];
+        if let ([Some(name), Some(email)], false, None, None) =
+            (own, other, settings.get("author.name"), settings.get("author.email"))
+        {
+            return (given(Some(name)), given(Some(email)));
+        }
         // Keeps git from inventing an email from the host name.
         let call = self.user_git().call(["var", "GIT_AUTHOR_IDENT"]).config("user.useConfigOnly=true");
         let ident = call.run().map(|output| output.text()).unwrap_or_default();

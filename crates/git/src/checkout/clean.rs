@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::filters::Filters;
+use crate::objects::oid::ObjectFormat;
 use crate::process::command::{Git, GitCall};
 pub(crate) use crate::process::settings::Settings;
 use crate::repo::Repo;
@@ -69,7 +70,10 @@ pub(crate) fn checkout(repo: &Repo, commit: &str, into: &Path, rules: CheckoutRu
     if sparse.is_empty() {
         crate::checkout::submodules::bring(repo, &git, commit, (&git_dir, into))?;
     }
-    refuse_missing_filters(&git, settings, !sparse.is_empty())?;
+    refuse_missing_filters(&git, settings, !sparse.is_empty(), attributes)?;
+    if settings.drivers().is_empty() {
+        return Ok(());
+    }
     let made = crate::checkout::clone::rediscover(&repo.vars, into)?;
     Filters::smudge_checkout(&made, Some(repo), settings, attributes)?;
     // For commands in the sandbox. From here on the engine's git doesn't read these settings.
@@ -156,13 +160,19 @@ pub(crate) fn verify(
     facts: CheckoutFacts<'_>,
 ) -> Result<Vec<String>> {
     let CheckoutFacts { sparse, attributes, .. } = facts;
-    let checkout = crate::checkout::clone::rediscover(vars, into)?;
-    let git = checkout.git();
+    // Without filters, the engine wrote all settings of the checkout.
+    let (checkout, git) = match facts.settings.drivers().is_empty() {
+        true => (None, Git::in_repo(vars, into.join(".git"), into)),
+        false => {
+            let checkout = crate::checkout::clone::rediscover(vars, into)?;
+            (Some(checkout.clone()), checkout.git())
+        }
+    };
     let body = git.call(["cat-file", "commit", commit]).run()?.stdout;
     let tree = String::from_utf8_lossy(&body).lines().next().unwrap_or_default().to_owned();
     let tree = tree.strip_prefix("tree ").unwrap_or_default().to_owned();
-    let named = git.call(["hash-object", "-t", "commit", "--stdin"]).stdin(body).run()?.text();
-    if named.trim() != commit {
+    let format = if commit.len() == 64 { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 };
+    if format.id_of("commit", &body).to_string() != commit {
         return Ok(vec![format!("commit {commit} is not what its name says: its object was overwritten")]);
     }
     // A fresh index without cached trees and stats, so that git computes everything again.
@@ -194,7 +204,8 @@ pub(crate) fn verify(
         fill_index(&git, &index, list.clone())?;
     }
     // What a filter made of them isn't in their objects, so those are read instead.
-    let filtered = match Filters::of(&checkout, facts.settings, attributes) {
+    let filters = checkout.and_then(|checkout| Filters::of(&checkout, facts.settings, attributes));
+    let filtered = match filters {
         Some(filters) => filters.overwritten(&git, into, &parse_ls_files(&list))?,
         None => BTreeMap::new(),
     };
@@ -250,34 +261,42 @@ fn writable_objects(into: &Path, safe: Option<&[u8]>) -> Option<HashSet<Vec<u8>>
     Some(ids)
 }
 
-/// Without its filter git silently checks out pointers instead of files.
-fn refuse_missing_filters(git: &Git, settings: &Settings, sparse: bool) -> Result<()> {
-    let mut grep = vec!["grep", "-h", "-I", "--no-color", "-e", "filter="];
-    // In a sparse clone only the checked-out files matter; the rest may be missing.
-    grep.extend((!sparse).then_some("HEAD"));
-    grep.extend(["--", ":(glob)**/.gitattributes"]);
-    let output = git.call(grep).accept(&[1]).run()?;
-    let text = output.text();
-    let filters: BTreeSet<&str> = text
-        .lines()
-        .filter(|line| !line.trim_start().starts_with('#'))
-        .flat_map(str::split_whitespace)
-        .filter_map(|word| word.strip_prefix("filter="))
-        .collect();
+/// Without its filter git silently checks out pointers instead of files. Only filters that `attributes`, if any, name
+/// as well matter: an agent may name others.
+fn refuse_missing_filters(
+    git: &Git,
+    settings: &Settings,
+    sparse: bool,
+    attributes: Option<&str>,
+) -> Result<()> {
     let drivers = settings.drivers();
-    for name in filters {
-        if !drivers.contains_key(name) {
-            let hint = match name {
-                "lfs" => "install git-lfs, then run `git lfs install`".to_owned(),
-                _ => format!("set `filter.{name}.smudge` and `filter.{name}.clean` in your git config"),
-            };
-            return Err(Error::refused(
-                format!(
-                    "`.gitattributes` asks for the filter `{name}`, which is not set up: files would be pointers"
-                ),
-                hint,
-            ));
-        }
+    // In a sparse clone only the checked-out files matter; the rest may be missing.
+    let mut missing = filters_in(git, (!sparse).then_some("HEAD"))?;
+    missing.retain(|name| !drivers.contains_key(name));
+    if let (false, Some(tree)) = (missing.is_empty(), attributes) {
+        let at_start = filters_in(git, Some(tree))?;
+        missing.retain(|name| at_start.contains(name));
     }
-    Ok(())
+    let Some(name) = missing.first() else { return Ok(()) };
+    let hint = match name.as_str() {
+        "lfs" => "install git-lfs, then run `git lfs install`".to_owned(),
+        _ => format!("set `filter.{name}.smudge` and `filter.{name}.clean` in your git config"),
+    };
+    Err(Error::refused(
+        format!(
+            "`.gitattributes` asks for the filter `{name}`, which is not set up: files would be pointers"
+        ),
+        hint,
+    ))
+}
+
+/// The filters that the attributes of a tree name; without one, those of the files.
+fn filters_in(git: &Git, tree: Option<&str>) -> Result<BTreeSet<String>> {
+    let mut grep = vec!["grep", "-h", "-I", "--no-color", "-e", "filter="];
+    grep.extend(tree);
+    grep.extend(["--", ":(glob)**/.gitattributes"]);
+    let text = git.call(grep).accept(&[1]).run()?.text();
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let names = lines.flat_map(str::split_whitespace).filter_map(|word| word.strip_prefix("filter="));
+    Ok(names.map(str::to_owned).collect())
 }

@@ -110,6 +110,10 @@ impl Settings {
         Ok(settings)
     }
 
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.0.iter().rev().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    }
+
     /// What files look like on the disk.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.some(is_of_files)

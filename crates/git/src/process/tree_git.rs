@@ -3,7 +3,6 @@
 
 use crate::error::Result;
 use crate::objects::files::write_atomically;
-use crate::objects::oid::ObjectFormat;
 use crate::process::command::{Git, GitCall};
 use crate::repo::Repo;
 use std::ffi::OsStr;
@@ -22,13 +21,7 @@ impl TreeGit {
     /// Opens it in `folder`. New objects go to `objects`, which borrows from the repo's; `borrowed` is another object
     /// folder that it reads.
     pub(crate) fn open(repo: &Repo, folder: &Path, objects: PathBuf, borrowed: &Path) -> Result<Self> {
-        let config = match repo.object_format {
-            ObjectFormat::Sha1 => "[core]\n\trepositoryformatversion = 0\n",
-            ObjectFormat::Sha256 => {
-                "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n"
-            }
-        };
-        write_atomically(&folder.join("config"), config.as_bytes())?;
+        write_atomically(&folder.join("config"), repo.object_format.bare_config().as_bytes())?;
         write_atomically(&folder.join("info/attributes"), NOTHING)?;
         write_atomically(&folder.join("refs/none"), b"")?;
         write_atomically(&folder.join("HEAD"), b"ref: refs/heads/none\n")?;

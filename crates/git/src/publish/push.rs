@@ -25,9 +25,15 @@ struct RemoteGit {
 impl RemoteGit {
     fn empty(vars: &Vars, format: ObjectFormat) -> Result<Self> {
         let dir = EngineDir::new(vars)?;
-        let format = format!("--object-format={}", format.as_str());
-        let init = ["init", "-q", "--bare", "--template=", &format, "."];
-        Git::in_folder(vars, dir.path()).call(init).run()?;
+        let path = dir.path();
+        let made = || -> std::io::Result<()> {
+            for name in ["objects", "refs"] {
+                fs::create_dir(path.join(name))?;
+            }
+            fs::write(path.join("config"), format.bare_config())?;
+            fs::write(path.join("HEAD"), "ref: refs/heads/none\n")
+        };
+        made().map_err(|e| Error::file("fill", path, e))?;
         Ok(Self { dir, vars: vars.clone() })
     }
 
