@@ -22,7 +22,6 @@ const SETTINGS: &[&str] = &[
     "diff.external",
     "interactive.diffFilter",
     "uploadpack.packObjectsHook",
-    "filter.mine.process",
     "filter.evil.clean",
     "filter.evil.smudge",
     "filter.evil.process",
