@@ -49,6 +49,7 @@ pub enum Doctor<'a> {
 
 impl App {
     pub fn new(env: Environment) -> Self {
+        crate::agents::filters::use_sandbox(&env);
         Self { env }
     }
 

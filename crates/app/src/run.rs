@@ -167,9 +167,6 @@ pub(crate) fn prepare(
             Isolation::Auto
         })
     };
-    if isolation != Isolation::None {
-        missing.extend(starts_tree_programs(&origin)?);
-    }
     chosen.settings.sandbox = Some(sandbox);
     let publishes = loaded.file.clone().with_task(chosen.settings.clone());
     let resolved = options::resolve(
@@ -271,16 +268,6 @@ fn refuse_linked(top: &Path) -> Result<(), AppError> {
         )),
         _ => Ok(()),
     }
-}
-
-/// Git outside the sandbox would start programs that an agent can write.
-fn starts_tree_programs(origin: &Repo) -> Result<Vec<AppError>, AppError> {
-    let told = |one: ralph_loop_git::TreeProgram| {
-        AppError::usage(format!("your git setting `{}` starts a program of the repo: `{}`", one.key, one.value)).hint(
-            "an agent could change it, and git would start that outside of the sandbox: put a copy outside of the repo and name that, or use `--isolation none`",
-        )
-    };
-    Ok(ralph_loop_git::tree_programs(origin)?.into_iter().map(told).collect())
 }
 
 /// Applies an issue's metadata: the pull request links to it, and the branch is named after it.

@@ -30,7 +30,8 @@ impl GitWorkspace {
     ) -> Result<Vec<String>, WorkspaceError> {
         let attributes = self.snapshot.attributes();
         let sparse = !self.options.sparse.is_empty();
-        let facts = clean::CheckoutFacts { sparse, attributes: attributes.as_deref(), safe_objects };
+        let (attributes, settings) = (attributes.as_deref(), &self.settings);
+        let facts = clean::CheckoutFacts { sparse, attributes, settings, safe_objects };
         clean::verify(&self.repo.vars, commit.as_str(), folder, facts)
             .map_err(|e| e.during("read the clean checkout"))
     }

@@ -95,7 +95,7 @@ fn worktrees(origin: &Repo) -> Vec<PathBuf> {
     if !origin.common_dir.join("worktrees").is_dir() {
         return Vec::new();
     }
-    let listed = origin.git().call(["worktree", "list", "--porcelain", "-z"]).run();
+    let listed = origin.user_git().call(["worktree", "list", "--porcelain", "-z"]).run();
     let listed = listed.map(|output| output.text()).unwrap_or_default();
     listed.split('\0').filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from).collect()
 }

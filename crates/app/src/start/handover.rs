@@ -21,8 +21,7 @@ pub struct HandoverTarget {
 
 /// A remote's URL as git has it. It may contain a password, so never print it unredacted.
 pub fn remote_url(repo: &Repo, name: &str) -> Option<String> {
-    let call = repo.git().call(["remote", "get-url", "--push", name]);
-    let url = Some(call.run().ok()?.text()).filter(|url| !url.is_empty())?;
+    let url = repo.push_url(name)?;
     // Git resolves relative paths from the top of the repo, whatever the current folder is.
     let is_relative = !is_elsewhere(&url) && Path::new(&url).is_relative();
     Some(if is_relative { repo.top.join(url).display().to_string() } else { url })

@@ -114,10 +114,10 @@ impl HandBack {
     fn target_in<'a>(&self, side: &GitWorkspace, repo: &'a Repo) -> Result<Target<'a>> {
         let users = self.user.folder.join(OBJECTS);
         let agents = self.agent.repo.common_dir.join("objects");
-        let attributes = self.agent.snapshot.attributes();
+        let rules = (&self.user.settings, self.agent.snapshot.attributes());
         match side.options.own_tree {
-            true => Target::new(repo, side.folder.join("room"), &agents, &users, attributes),
-            false => Target::new(repo, repo.run_folder(&side.run).join("room"), &users, &agents, attributes),
+            true => Target::new(repo, side.folder.join("room"), &agents, &users, rules),
+            false => Target::new(repo, repo.run_folder(&side.run).join("room"), &users, &agents, rules),
         }
     }
 
@@ -278,13 +278,16 @@ impl Workspace for HandBack {
             return Err(gone.during("continue"));
         }
         self.user.begin(&[])?;
-        self.agent.begin(protected)
+        let begun = self.agent.begin(protected)?;
+        self.agent.use_settings(&self.user.settings).map_err(|e| e.during("go on in the workspace"))?;
+        Ok(begun)
     }
 
     fn reopen(&mut self, baseline: &Baseline) -> Result<(), WorkspaceError> {
         self.seal()?;
         self.user.reopen(baseline)?;
-        self.agent.reopen(baseline)
+        self.agent.reopen(baseline)?;
+        self.agent.use_settings(&self.user.settings).map_err(|e| e.during("go on in the workspace"))
     }
 
     fn checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, WorkspaceError> {

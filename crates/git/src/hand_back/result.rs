@@ -133,9 +133,7 @@ impl RunCommits {
             ));
         }
         let refs = ["start", "work"].map(|name| format!("+refs/ralph/{run}/{name}:refs/ralph/{run}/{name}"));
-        let from = clone.top.display().to_string();
-        let head = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--", &from];
-        repo.git().call(head.into_iter().chain(refs.iter().map(String::as_str))).run()?;
+        crate::publish::push::fetch(repo, &crate::publish::push::path_remote(&clone.top), &refs)?;
         Self::read(repo, run)
     }
 

@@ -4,6 +4,7 @@
 
 mod agent_tree;
 mod git_folders;
+mod git_programs;
 mod ordinary_user;
 mod repo_files;
 mod same_path;

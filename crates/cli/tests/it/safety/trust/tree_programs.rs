@@ -7,37 +7,6 @@ use serde_json::json;
 const RUN: [&str; 4] = ["run", "--new", "--json", "--yes"];
 
 #[test]
-fn git_settings_that_run_tree_programs_are_refused() {
-    let place = Place::new();
-    program(&place.env.path("repo/tools/clean.sh"), "cat");
-    place.write(".gitattributes", "*.nb filter=nb\n");
-    place.write("a.nb", "one\n");
-    place.git(&["add", "-A"]);
-    place.git(&["commit", "-qm", "notebooks"]);
-    for (key, value) in [
-        ("filter.nb.clean", "./tools/clean.sh"),
-        ("filter.nb.smudge", "sh -c 'sh tools/clean.sh'"),
-        ("include.path", "../.gitconfig"),
-        ("credential.helper", "!sh tools/clean.sh"),
-    ] {
-        place.git(&["config", key, value]);
-        let told = place.ralph(&["run", "--new", "--yes"]);
-        if told.code == Some(4) && told.stderr.contains("cannot sandbox") {
-            return ralph_loop_testkit::skip(&told.stderr);
-        }
-        let told = told.exits(2).stderr;
-        assert!(told.contains(key) && told.contains("outside of the sandbox"), "{told}");
-        assert_eq!(place.runs(), 0, "nothing was begun");
-        place.git(&["config", "--unset", key]);
-    }
-    // The honest twin: a program outside of the repo.
-    program(&place.env.path("own/clean.sh"), "cat");
-    place.git(&["config", "filter.nb.clean", &place.env.path("own/clean.sh").display().to_string()]);
-    place.git(&["config", "filter.nb.smudge", "cat"]);
-    place.ralph(&RUN).exits(0);
-}
-
-#[test]
 fn engine_uses_no_tools_from_repo_folders_on_the_path() {
     let mut place = Place::new();
     program(&place.env.path("repo/bin/tool"), "echo tool");
