@@ -18,6 +18,7 @@ mod sandbox;
 pub(crate) mod settings;
 mod share;
 mod stuck;
+mod workspace;
 
 pub use crate::command_line::{CommandLine, join_argv};
 pub use agent::{
@@ -39,6 +40,7 @@ pub use sandbox::{ProviderName, Resources, SandboxConfig};
 pub use settings::Settings;
 pub use share::Share;
 pub use stuck::{StuckConfig, StuckWeights, WINDOW};
+pub use workspace::{HistoryAccess, WorkspaceConfig};
 
 use jiff::Timestamp;
 use ralph_loop_protocol::id::AgentName;
@@ -196,6 +198,13 @@ pub struct ConfigFile {
     /// config or a flag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<Vec<Share>>,
+    /// More files and folders of the machine that sandboxed commands can read: full paths, or below `~/`. Only works in
+    /// the user's config.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox_read: Option<Vec<String>>,
+    /// What the agent's copy of the repo holds in addition to tracked and unignored files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceConfig>,
     /// Cooldown after a rate limit without a reset time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = 900)))]
