@@ -1,4 +1,4 @@
-//! What a sandboxed agent finds in its copy.
+//! What a sandboxed agent finds in its copy, and a check on the machine.
 
 use crate::RALPH;
 use ralph_loop_testkit::{TestEnv, TestRepo};
@@ -68,4 +68,18 @@ fn a_repo_asks_for_ignored_files_and_the_user_decides() {
     }
     done.exits(0);
     assert_eq!(repo.read("seen.txt"), "one\n");
+}
+
+#[test]
+fn a_check_that_needs_a_path_outside_the_view_names_it() {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    repo.stub("echo x >> part.txt; echo '<promise>COMPLETE</promise>'", "cat /srv/ralph-fixtures/data.csv");
+    let done = repo.ralph(&["run", "--max-iterations", "1", "--no-baseline"]);
+    if done.code == Some(4) {
+        return ralph_loop_testkit::skip("this machine cannot sandbox agents");
+    }
+    let all = format!("{}{}", done.stdout, done.stderr);
+    assert!(all.contains("`/srv/ralph-fixtures/data.csv` is outside the sandbox's view"), "{all}");
+    assert!(all.contains("sandbox_read"), "{all}");
 }
