@@ -51,8 +51,9 @@ pub(crate) fn unrecorded(
         Ok(paths.filter(|path| !path.starts_with(b".ralph/")).map(<[u8]>::to_vec).collect())
     };
     let mut known = KnownFolders::new(&origin.top, is_refillable);
-    let (mut found, stay): (Vec<_>, Vec<_>) =
+    let (mut found, mut stay): (Vec<_>, Vec<_>) =
         list(&["--directory".as_ref()])?.into_iter().partition(|path| known.has(path));
+    stay.sort();
     if !include.is_empty() {
         let patterns: Vec<String> = include.iter().map(|path| format!(":(top,glob){path}")).collect();
         let words = ["--"].into_iter().chain(patterns.iter().map(String::as_str)).map(OsStr::new);
@@ -61,7 +62,11 @@ pub(crate) fn unrecorded(
     let (secret, large): (Vec<_>, Vec<_>) =
         large.iter().cloned().partition(|path| is_secret(&origin.top, path));
     found.extend(large);
-    let stay = stay.into_iter().filter(|path| !covers(include, text(path).trim_end_matches('/')));
+    // Git lists a folder next to its files if only those are ignored.
+    let last = stay.len().saturating_sub(1);
+    let is_listed = |at: usize| at < last && stay[at].ends_with(b"/") && stay[at + 1].starts_with(&stay[at]);
+    let stay = (0..stay.len()).filter(|at| !is_listed(*at)).map(|at| stay[at].clone());
+    let stay = stay.filter(|path| !covers(include, text(path).trim_end_matches('/')));
     left.withheld.extend(stay.chain(secret).map(|path| PathBuf::from(OsStr::from_bytes(&path))));
     Ok(found)
 }

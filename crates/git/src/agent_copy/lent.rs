@@ -87,7 +87,7 @@ pub(crate) fn lend(
 fn fill(origin: &Repo, own: &Path, more: &[String]) -> Result<()> {
     if is_partial(origin) {
         // Which objects are here changes whenever git fetches some.
-        return pack(origin, own, &[&[origin.head.clone()], more].concat(), true);
+        return pack(origin, own, &[std::slice::from_ref(&origin.head), more].concat(), true);
     }
     link_packs(&kept_store(origin)?, own)?;
     match more.is_empty() {

@@ -122,7 +122,9 @@ pub fn make_of_relocated(
     let mut made = || -> Result<AgentCopy> {
         user.reopen_run(baseline)?;
         let (now, origin, run) = (user.now()?, user.repo.clone(), user.run.clone());
-        let source = Source { files: &now, kept: &["protected.json", "refs.json"], contents };
+        // The clone was made for the run and holds nothing else of the user's; the run's commits may be on no ref.
+        let contents = CopyContents { history: History::Full, ..contents.clone() };
+        let source = Source { files: &now, kept: &["protected.json", "refs.json"], contents: &contents };
         build(&origin, &user, &source, &run, into, folders)
     };
     made().map_err(|e| e.during("make the agent's folder"))

@@ -384,8 +384,9 @@ fn two_runs_of_one_address_at_once_are_both_proven() {
 }
 
 #[test]
-fn an_ignored_file_in_a_folder_of_its_own_comes_along_and_nothing_is_said_to_lack() {
+fn an_ignored_file_that_the_user_adds_comes_along_and_nothing_is_said_to_lack() {
     let env = TestEnv::new(RALPH);
+    env.user_config(&serde_json::json!({"workspace": {"include": ["config/local.yml"]}}));
     let repo = TestRepo::with_task(&env);
     repo.write(".gitignore", "/config/local.yml\n");
     repo.git(&["add", "-A"]);
