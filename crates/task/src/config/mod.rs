@@ -18,14 +18,13 @@ mod sandbox;
 pub(crate) mod settings;
 mod share;
 mod stuck;
-mod workspace;
 
 pub use crate::command_line::{CommandLine, join_argv};
 pub use agent::{
     AgentConfig, AgentKind, AgentSelection, MAX_TOKENS_PER_ITERATION, OutputFormat, PromptMode,
     RateLimitDetection,
 };
-pub use clone::CloneConfig;
+pub use clone::{CloneConfig, HistoryAccess, WorkspaceConfig};
 pub use handover::{Handover, Overlap, PrConfig, Publish};
 pub use help::{Apply, CriticConfig, DoctorConfig, Role, RoleConfig};
 pub use metric::{Better, MetricConfig, REPEAT_MAX};
@@ -40,7 +39,6 @@ pub use sandbox::{ProviderName, Resources, SandboxConfig};
 pub use settings::Settings;
 pub use share::Share;
 pub use stuck::{StuckConfig, StuckWeights, WINDOW};
-pub use workspace::{HistoryAccess, WorkspaceConfig};
 
 use jiff::Timestamp;
 use ralph_loop_protocol::id::AgentName;
