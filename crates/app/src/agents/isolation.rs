@@ -219,6 +219,7 @@ pub fn of_run(
     isolation.programs = known_programs(env, &spec.origin, &spec.settings);
     isolation.read_only = named_programs(&spec.settings, isolation.workspace_at.as_deref());
     isolation.read_only.extend(shown);
+    isolation.read_only.extend(sandbox_read(env, &spec.settings));
     let outside = installed.iter().filter(|folder| folder.usage == InstalledUse::Outside);
     isolation.read_only.extend(outside.map(|folder| folder.from.clone()));
     isolation.environments = installed.iter().flat_map(|folder| folder.environments.clone()).collect();
@@ -282,12 +283,23 @@ pub fn for_agents(
     isolation.hidden = vec![env.state_home()?.path().to_owned()];
     isolation.programs = known_programs(env, top, settings);
     isolation.read_only = named_programs(settings, None);
+    isolation.read_only.extend(sandbox_read(env, settings));
     let needs = needs_of(env, (top, None), settings);
     (isolation.logins, isolation.keys) = (needs.logins.clone(), needs.keys.clone());
     isolation.covers.clone_from(&needs.covers);
     isolation.pass_env.clone_from(&settings.pass_env);
     isolation.egress = Some(policy_of(needs, top, refusals));
     choose(&isolation::detect(env.vars()), settings.isolation, isolation)
+}
+
+/// What the user lets sandboxed commands read.
+fn sandbox_read<'a>(env: &'a Environment, settings: &'a Settings) -> impl Iterator<Item = PathBuf> + 'a {
+    let home = env.vars().home().unwrap_or(Path::new("/"));
+    let full = |path: &String| match path.strip_prefix("~/") {
+        Some(below) => home.join(below),
+        None => PathBuf::from(path),
+    };
+    settings.sandbox_read.iter().map(full)
 }
 
 /// Agents and verifiers named by path. One inside the user's repo belongs to the agent if its tree is mounted

@@ -74,6 +74,13 @@ pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
         ))
         .hint("move `share` to your own `~/.config/ralph/config.json`, or give `--share`"));
     }
+    if repo.sandbox_read.is_some() {
+        return Err(AppError::usage(format!(
+            "`{}` sets `sandbox_read`, which works only in your own config",
+            repo_path.display()
+        ))
+        .hint("move `sandbox_read` to your own `~/.config/ralph/config.json`"));
+    }
     let asks = screened(env, top, &user, &source_of(top, &repo_path), &mut repo);
     Ok(LoadedSettings {
         asks,

@@ -241,7 +241,9 @@ pub(super) fn copy_for_agent(
     let here = Repo::discover(env.vars(), &repo.top)?;
     let options = wiring::workspace_options(home, spec, &here);
     let tree = GitWorkspace::new(here, run.clone(), options)?;
-    agent_copy::make_of_relocated(tree, baseline, &copy, &wiring::git_folders(home, &run))?;
+    let contents = wiring::copy_contents(&spec.settings);
+    let folders = wiring::git_folders(home, &run);
+    agent_copy::make_of_relocated(tree, baseline, &copy, (&contents, &folders))?;
     (spec.workspace, spec.handed_to) = (copy, Some(repo.top.clone()));
     Ok(())
 }
@@ -298,6 +300,8 @@ fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolati
     settings.allowed_hosts = own.allowed_hosts.unwrap_or_default();
     settings.pass_env = own.pass_env.unwrap_or_default();
     settings.share = own.share.unwrap_or_default();
+    settings.sandbox_read = own.sandbox_read.unwrap_or_default();
+    settings.workspace = own.workspace.unwrap_or_default();
     settings.handover.publish = own.publish.unwrap_or(settings.handover.publish);
     settings.handover.remote = own.remote.unwrap_or_else(|| Handover::default().remote);
     let choice = ModelChoice {

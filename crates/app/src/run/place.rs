@@ -139,8 +139,8 @@ fn copied(
     let (run, into) = (&spec.run_id, &spec.workspace);
     // No agent has worked in a leftover copy.
     let _ = ralph_loop_safe_fs::remove_tree(into);
-    let made = agent_copy::make(tree, run, branch.clone(), into, &wiring::git_folders(home, run))
-        .map_err(not_made)?;
+    let (contents, folders) = (wiring::copy_contents(&spec.settings), wiring::git_folders(home, run));
+    let made = agent_copy::make(tree, run, branch.clone(), into, (&contents, &folders)).map_err(not_made)?;
     Ok(RunWorkspace { left_out: made.left_out, ..RunWorkspace::new(made.top, branch) })
 }
 

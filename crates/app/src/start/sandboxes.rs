@@ -13,7 +13,7 @@ use ralph_loop_domain::ports::{
     SandboxSpec, SharedDir, StopCause, Stream,
 };
 use ralph_loop_domain::secret_name::{is_engine_secret, is_secret_name};
-use ralph_loop_git::{Repo, agent_copy};
+use ralph_loop_git::Repo;
 use ralph_loop_journal::folder::layout::StateHome;
 use ralph_loop_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
 use ralph_loop_sandbox::egress::{Egress, EgressPolicy};
@@ -81,12 +81,13 @@ pub fn choose(
 /// A sandbox and its keeper.
 pub type SandboxAndKeeper = (Box<dyn Sandbox>, Box<dyn SandboxKeeper>);
 
-/// A run's sandbox; `None` if it works on this machine.
+/// A run's sandbox; `None` if it works on this machine. The agent's copy, and clean checkouts of it, read the object
+/// folders `borrowed`.
 pub fn of_run(
     env: &Environment,
     home: &StateHome,
     spec: &RunSpec,
-    repo: &Repo,
+    (repo, borrowed): (&Repo, &[PathBuf]),
     refusals: &Refusals,
     cancel: &CancelToken,
 ) -> Result<Option<SandboxAndKeeper>, AppError> {
@@ -98,9 +99,7 @@ pub fn of_run(
     asked.snapshot.clone_from(&config.snapshot);
     asked.resources = config.resources();
     asked.volumes = config.volumes.clone().into_iter().collect();
-    // The agent's copy, and clean checkouts of it, borrow objects from the run's own tree.
-    let copied = spec.hands_back() && spec.workspace.is_dir();
-    let borrowed = if copied { agent_copy::object_folders(repo) } else { Vec::new() };
+    let borrowed = borrowed.to_vec();
     let maker: Box<dyn ProviderFactory> = match configured {
         ConfiguredProvider::Docker(options) => {
             Box::new(ContainerFactory::new(env, home, spec, *options, (refusals, borrowed))?)

@@ -10,9 +10,10 @@ use crate::error::AppError;
 use crate::read::facts::RunSnapshot;
 use crate::task::project::project_commands;
 use crate::trust::repo_file;
+use crate::wiring;
 use ralph_loop_core::Refusals;
 use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
-use ralph_loop_git::{Repo, agent_copy};
+use ralph_loop_git::Repo;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
 use ralph_loop_task::config::ProviderName;
@@ -115,7 +116,7 @@ fn in_sandbox(
         options.guard_exe = Some(program.to_owned());
     }
     options.env_remove = model_access::own_keys(env, &spec.settings);
-    let objects = if copied { agent_copy::object_folders(&repo) } else { Vec::new() };
+    let objects = wiring::lent_objects(&home, &reading.state.spec, &repo, copied);
     let inside = RepoInside { objects, identity: isolation::identity(&repo) };
     let shown = vec![reading.entry.run_dir().path().to_owned()];
     options.isolation = isolation::of_run(

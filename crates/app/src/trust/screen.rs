@@ -100,6 +100,16 @@ impl Screen<'_> {
                     || self.note(self.ask(PrivilegeKind::Sandbox, "pass_env", name, text), asks)
             });
         }
+        if let Some(workspace) = &mut file.workspace {
+            let own = self.user.workspace.as_ref();
+            workspace.include.retain(|path| {
+                let text = format!("the ignored files {} in the agent's copy of the repo", quoted(path));
+                own.is_some_and(|own| own.include.contains(path))
+                    || self.note(self.ask(AskKind::Sandbox, "workspace.include", path, text), asks)
+            });
+            // Like `isolation: none`, it never counts from a repo.
+            workspace.history = own.and_then(|own| own.history);
+        }
         // The user's own entries stay when a repo adds some.
         for (list, own) in
             [(&mut file.allowed_hosts, &self.user.allowed_hosts), (&mut file.pass_env, &self.user.pass_env)]
@@ -138,6 +148,7 @@ pub fn source_of(top: &Path, file: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ralph_loop_task::config::WorkspaceConfig;
 
     fn screened(user: &str, repo: &str, grants: &TrustedSet) -> (Vec<String>, ConfigFile) {
         let user = ConfigFile::parse(user).unwrap();
@@ -151,7 +162,7 @@ mod tests {
     }
 
     const EVERYTHING: &str = r#"{"isolation":"landlock","allowed_hosts":["evil.example"],"pass_env":["SECRET"],
-        "sandbox":{"provider":"local","volumes":{"home":"/home"}},"remote":"evil","local_forge":"/tmp/forge"}"#;
+        "workspace":{"include":["prod.env"]},"sandbox":{"provider":"local","volumes":{"home":"/home"}},"remote":"evil","local_forge":"/tmp/forge"}"#;
 
     #[test]
     fn privileged_settings_are_found_and_removed() {
@@ -163,12 +174,14 @@ mod tests {
             "sandbox.volumes",
             "allowed_hosts",
             "pass_env",
+            "workspace.include",
             "remote",
             "local_forge",
         ];
         assert_eq!(asks, all);
         assert_eq!((file.isolation, file.remote, file.local_forge), (None, None, None));
         assert_eq!((file.allowed_hosts, file.pass_env), (Some(vec![]), Some(vec![])));
+        assert_eq!(file.workspace, Some(WorkspaceConfig::default()));
         let sandbox = file.sandbox.unwrap();
         assert!(sandbox.provider.is_none() && sandbox.volumes.is_empty());
         let (asks, file) = screened(user, EVERYTHING, &TrustedSet::everything());
@@ -191,6 +204,9 @@ mod tests {
             screened("{}", r#"{"isolation":"none"}"#, &TrustedSet::default()).0.is_empty(),
             "it never counts"
         );
+        let full = r#"{"workspace":{"history":"full"}}"#;
+        let (asked, file) = screened("{}", full, &Grants::everything());
+        assert_eq!((asked, file.workspace), (vec![], Some(WorkspaceConfig::default())), "nor does this");
         let (_, file) = screened(
             r#"{"allowed_hosts":["own.example"]}"#,
             r#"{"allowed_hosts":["x.example"]}"#,

@@ -220,11 +220,11 @@ fn print_left_out(left: &LeftOut, out: &Out) {
         let shown: Vec<String> = paths.iter().take(5).map(|path| format!("`{}`", path.display())).collect();
         format!("{}{}", shown.join(", "), if paths.len() > shown.len() { ", …" } else { "" })
     };
-    if !left.secrets.is_empty() {
+    if !left.withheld.is_empty() {
         out.say(format!(
-            "{} files that look like secrets are not shown to the agent: {}",
+            "{} the agent works without your ignored files (`workspace.include` adds some): {}",
             out.err(Tone::Muted, "note:"),
-            names(&left.secrets)
+            names(&left.withheld)
         ));
     }
     if !left.too_much.is_empty() {

@@ -9,12 +9,14 @@ pub(crate) mod leftovers;
 pub(crate) mod merge;
 pub mod restore;
 pub mod result;
+pub(crate) mod start_rules;
 
 use self::agreed::{AgreedState, HANDED, PathText, with};
 use self::apply::{Source, Target, Written};
 use self::branch::{Branch, BranchMove, TwoRepos};
+use self::start_rules::ignored_at_start;
 use crate::agent_copy::copy_files::is_secret;
-use crate::agent_copy::git_dir;
+use crate::agent_copy::lent;
 use crate::agent_copy::ralph_dir::RalphDirMirror;
 use crate::agent_copy::{CopyDirs, OBJECTS};
 use crate::checkout::submodule_edits;
@@ -132,13 +134,18 @@ impl HandBack {
         let agreed = self.agreed()?;
         let theirs = self.user.now()?;
         let protected = &self.agent.session()?.protected;
-        // An agent can't get the user's secret by removing its name from the ignore rules.
-        let is_hidden =
-            |change: &Difference<'_>| change.old.is_none() && is_secret(&self.user.repo.top, change.path);
-        let changes: Vec<Difference<'_>> = differences(&agreed, &theirs.entries)
+        let mut changes: Vec<Difference<'_>> = differences(&agreed, &theirs.entries)
             .into_iter()
-            .filter(|change| !is_apart(change) && !protected.guards(&text(change.path)) && !is_hidden(change))
+            .filter(|change| !is_apart(change) && !protected.guards(&text(change.path)))
             .collect();
+        // An agent can't get a file of the user's by removing its name from the ignore rules.
+        let new = changes.iter().filter(|change| change.old.is_none()).map(|change| change.path);
+        let start = &self.user.session()?.start.entries;
+        let hidden = ignored_at_start(&self.user.repo, &self.user.folder, start, new)?;
+        changes.retain(|change| {
+            change.old.is_some()
+                || !hidden.contains(change.path) && !is_secret(&self.user.repo.top, change.path)
+        });
         if changes.is_empty() {
             return Ok(Vec::new());
         }
@@ -337,8 +344,8 @@ impl Workspace for HandBack {
     }
 
     fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
-        // The sandbox shows the user's objects to the agent read-only.
-        let safe = git_dir::alternates(&self.user.repo).ok();
+        // The sandbox shows the lent objects to the agent read-only.
+        let safe = lent::lender(&self.user.repo, &self.user.folder).ok();
         self.agent.verify_with(commit, folder, safe.as_deref())
     }
 

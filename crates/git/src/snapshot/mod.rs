@@ -15,7 +15,7 @@ pub(crate) mod watch;
 pub(crate) mod work_tree;
 
 use crate::agent_copy::copy_files;
-use crate::agent_copy::installed::InstalledPaths;
+use crate::agent_copy::installed::KnownFolders;
 use crate::error::{Error, Result};
 use crate::filters::Filters;
 use crate::locks::lock_file::lock_of;
@@ -243,7 +243,7 @@ impl Snapshot {
             new.files.retain(|path| !path.starts_with(b".ralph/"));
         }
         // Files that only tools create aren't work; tracked ones are in the index and stay.
-        let mut installed = InstalledPaths::new(&self.watch.top);
+        let mut installed = KnownFolders::of_installed(&self.watch.top);
         new.files.retain(|path| !is_tool_cache(path) && !installed.has(path));
         let too_large = |path: &[u8]| self.watch.size(path).is_some_and(|size| size > self.limit);
         let stays = |path: &Vec<u8>| {

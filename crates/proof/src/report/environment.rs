@@ -1,6 +1,8 @@
 //! Environment faults: a program, module or permission that a check lacks, with the fix. What the task itself
 //! asks for doesn't count.
 
+use std::path::Path;
+
 /// What is missing in the environment, with the fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvironmentFault {
@@ -99,6 +101,22 @@ pub fn refused_port(output: &str) -> Option<u16> {
                 .is_some_and(|more| more.starts_with(|c: char| c.is_ascii_digit()));
             rest[..digits].parse().ok().filter(|port| *port > 0 && !is_address)
         })
+    })
+}
+
+/// The first path that an output reports as missing or forbidden and that `hides` knows to be out of sight.
+pub fn hidden_path(output: &str, hides: impl Fn(&Path) -> bool) -> Option<&str> {
+    output.lines().rev().take(LINES_MAX).find_map(|line| {
+        let folded = line.to_ascii_lowercase();
+        let signs =
+            ["no such file", "not found", "enoent", "does not exist", "doesn't exist", "permission denied"];
+        if !signs.iter().any(|sign| folded.contains(sign)) {
+            return None;
+        }
+        let words =
+            line.split(|c: char| c.is_whitespace() || QUOTES.contains(&c) || ",;()[]{}<>=".contains(c));
+        let paths = words.map(|word| word.trim_end_matches([':', '.'])).filter(|word| word.len() > 1);
+        paths.into_iter().find(|word| word.starts_with('/') && hides(Path::new(word)))
     })
 }
 
@@ -243,6 +261,22 @@ mod tests {
             "AssertionError: the visitor was refused entry",
         ] {
             assert_eq!(refused_port(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_missing_path_outside_the_sandbox_is_found() {
+        let hides = |path: &Path| path.starts_with("/srv");
+        for line in [
+            "cat: /srv/data/x.csv: No such file or directory",
+            "FileNotFoundError: [Errno 2] No such file or directory: '/srv/data/x.csv'",
+            "Error: ENOENT: no such file or directory, open '/srv/data/x.csv'",
+            "sh: 1: cannot open /srv/data/x.csv: Permission denied",
+        ] {
+            assert_eq!(hidden_path(line, hides), Some("/srv/data/x.csv"), "{line}");
+        }
+        for line in ["reads /srv/data/x.csv", "cat: /usr/x: No such file or directory", "a/srv/x not found"] {
+            assert_eq!(hidden_path(line, hides), None, "{line}");
         }
     }
 

@@ -275,6 +275,10 @@ impl Sandbox for LocalSandbox {
         Some(&self.workspace.host)
     }
 
+    fn hides(&self, path: &Path) -> bool {
+        self.shared.isolation.as_ref().is_some_and(|isolation| isolation.hides(path, &self.workspace))
+    }
+
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
         self.exec_seen(request, sink, None)
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod bad_input;
 pub(crate) mod boundary;
+pub(crate) mod copy_contents;
 pub(crate) mod escapes;
 pub(crate) mod output_safety;
 pub(crate) mod sandbox;

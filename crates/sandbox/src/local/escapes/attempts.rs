@@ -61,6 +61,10 @@ pub(super) const ATTEMPTS: &[EscapeAttempt] = &[
     attempt("read-ssh", "read keys and tokens in the home",
         "ls ~/.ssh/* ~/.aws/* ~/.netrc ~/.git-credentials ~/.docker/config.json ~/.config/gh/hosts.yml 2>/dev/null | grep -q .")
         .control(Control::No),
+    attempt("outside-view", "read files of the machine that no program needs", "cat /etc/fstab || ls /boot/* /var/log/*")
+        .control(Control::IfAllowed),
+    attempt("mount-table", "see what is mounted on this machine", "grep -qE ' (/boot|/mnt|/sys/fs/cgroup)[/ ]' /proc/self/mounts")
+        .control(Control::IfAllowed).gap(),
     attempt("read-shadow", "read the passwords of the system", "grep -q : /etc/shadow").control(Control::AsRoot),
     attempt("read-other-user", "read a file of another user", "grep -q bait-secret others").control(Control::AsRoot),
     attempt("hook", "plant a git hook", "echo true > .git/hooks/post-checkout").gap(),

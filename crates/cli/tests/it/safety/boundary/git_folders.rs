@@ -386,6 +386,7 @@ fn parallel_runs_of_one_url_are_both_proven() {
 #[test]
 fn ignored_file_in_its_own_folder_is_copied() {
     let env = TestEnv::new(RALPH);
+    env.user_config(&serde_json::json!({"workspace": {"include": ["config/local.yml"]}}));
     let repo = TestRepo::with_task(&env);
     repo.write(".gitignore", "/config/local.yml\n");
     repo.git(&["add", "-A"]);
