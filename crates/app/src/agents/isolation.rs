@@ -310,7 +310,7 @@ fn known_programs(env: &Environment, top: &Path, settings: &Settings) -> Vec<Pat
 /// An agent's own settings: in the user's home, and in variables.
 fn own_settings(env: &Environment, name: &str, keys: &[&str]) -> Vec<String> {
     let home = env.vars().get_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let files = isolation::auth_files(name).into_iter().filter(|file| !file.renewed);
+    let files = isolation::auth_files(name).into_iter().filter(|file| !file.is_login);
     let files = files.filter_map(|file| std::fs::read_to_string(home.join(file.path)).ok());
     files.chain(keys.iter().filter_map(|key| env.vars().get(key))).collect()
 }
