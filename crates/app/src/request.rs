@@ -51,6 +51,8 @@ pub struct RunRequest {
     pub named_by: Option<String>,
     /// The repo of that task file.
     pub named_in: Option<PathBuf>,
+    /// Whether the task may publish what it says: it was brought to the checkout, and pushing there was settled.
+    pub publish_settled: bool,
     /// The run's id if already assigned: a queue shows its runs before they start.
     pub run_id: Option<RunId>,
     /// Who requested it, unless from a terminal on this machine.

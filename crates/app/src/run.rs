@@ -141,11 +141,19 @@ pub(crate) fn prepare(
         source,
         settings: &chosen.settings,
         models: &chosen.model,
+        asks_to_publish: chosen.asks_pr,
     });
     let working_dir = chosen.task.working_dir.as_deref();
     let asked = Gathering { task: words, working_dir, ..gathering }.asked()?;
     let allowed = asked.settle(&env, request.yes)?;
     let env = asked.allowed_in(&env, &allowed);
+    let publishes_unasked = request.publish.is_none()
+        && !(request.yes || request.publish_settled)
+        && words.filter(|words| !words.asks_to_publish).is_some_and(|words| {
+            let mut settings = words.settings.clone();
+            settings::screened(&env, &origin.top, &loaded.user, words.source, &mut settings);
+            settings.publish != words.settings.publish
+        });
     let task = without_secrets(chosen.task.clone(), &env.redactor(&top));
     // Report all missing things at once.
     let mut missing = Vec::new();
@@ -193,6 +201,9 @@ pub(crate) fn prepare(
     hidden::add_to(&mut settings, &hidden);
     if let Some(issue) = &issue {
         adopt_issue(issue, &request, &loaded, &mut settings, &mut chosen);
+    }
+    if publishes_unasked && issue.is_none() {
+        keep_here(&env, &mut settings, &origin, report);
     }
     missing.extend(
         settle_handover(&env, &request, &mut settings, (&task, chosen.asks_pr), (&origin, &loaded), report)
@@ -298,6 +309,18 @@ fn adopt_issue(
     if chosen.branch.is_none() {
         chosen.branch = Some(issue.branch());
     }
+}
+
+/// Leaves the result here although the task's format publishes by default: a repo's file doesn't decide that.
+fn keep_here(env: &Environment, settings: &mut Settings, origin: &Repo, report: &dyn Reporter) {
+    let is_pr = settings.handover.publish == Publish::Pr;
+    if settings.handover.publish == Publish::None || is_pr && !handover::is_known(env, settings, origin) {
+        return;
+    }
+    settings.handover.publish = Publish::None;
+    report.notice(&Notice::StaysHere {
+        reason: "the task's format publishes it, which only you can allow (`--publish pr`, or `ralph trust`)",
+    });
 }
 
 fn settle_handover(

@@ -47,6 +47,8 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
     let from = place::from_here(env, &from);
     let folder = checkout(env, &from, base.as_deref(), by_task.is_some())?;
     let mut settled = request.clone();
+    // A task from here is the user's own, or was allowed above to push there.
+    settled.publish_settled = is_file(request) && has_task(request);
     settled.task = brought(env, request, &folder)?;
     settled.asked_in = Some(request.folder.clone());
     (settled.named_by, settled.named_in) = by_task.unzip();
@@ -111,7 +113,7 @@ fn named(
     top: &Path,
     here: Option<&Repo>,
 ) -> Result<Option<Named>, AppError> {
-    if !matches!(request.task, TaskInput::Found | TaskInput::File(_)) || !has_task(request) {
+    if !is_file(request) || !has_task(request) {
         return Ok(None);
     }
     let chosen = task::choose(env, &request.folder, top, request.file(), request.ticket.as_deref());
@@ -140,6 +142,10 @@ fn named(
         publish: chosen.settings.publish,
         by_repo: naming.map(|repo| (chosen.task.source, repo)),
     }))
+}
+
+fn is_file(request: &RunRequest) -> bool {
+    matches!(request.task, TaskInput::Found | TaskInput::File(_))
 }
 
 /// Whether the folder itself has a task.

@@ -5,10 +5,13 @@ mod agents;
 
 use crate::agents::programs::Programs;
 use crate::trust::{Ask, AskKind, Grants, cloud_words, quoted};
-use ralph_loop_task::config::{ConfigFile, Isolation, ProviderName};
+use ralph_loop_task::config::{ConfigFile, Isolation, ProviderName, Publish};
 use std::path::Path;
 
 pub use agents::{fetched_agent, loader_asks};
+
+/// The setting that publishes results.
+pub const PUBLISH: &str = "publish";
 
 /// What a repo's file is compared with.
 #[derive(Debug)]
@@ -110,8 +113,22 @@ impl Screen<'_> {
         }
     }
 
-    /// Where results are pushed.
+    /// Whether and where results are pushed.
     fn push(&self, file: &mut ConfigFile, asks: &mut Vec<Ask>) {
+        let own = self.user.publish.unwrap_or(Publish::None);
+        if let Some(publish) = file.publish.filter(|wanted| !matches!(own, Publish::Pr) && own != *wanted) {
+            let wanted = match publish {
+                Publish::None => None,
+                Publish::Push => Some(("push", "results to be pushed")),
+                Publish::Pr => Some(("pr", "results to be pushed, and a pull request to be opened")),
+            };
+            let allowed = wanted.is_none_or(|(word, text)| {
+                self.note(self.ask(AskKind::Push, PUBLISH, word, text.to_owned()), asks)
+            });
+            if !allowed {
+                file.publish = None;
+            }
+        }
         if let Some(remote) = file.remote.clone() {
             let own = self.user.remote.as_deref().unwrap_or("origin");
             let text = format!("results to be pushed to the remote {}", quoted(&remote));
@@ -151,7 +168,8 @@ mod tests {
     }
 
     const EVERYTHING: &str = r#"{"isolation":"landlock","allowed_hosts":["evil.example"],"pass_env":["SECRET"],
-        "sandbox":{"provider":"local","volumes":{"home":"/home"}},"remote":"evil","local_forge":"/tmp/forge"}"#;
+        "sandbox":{"provider":"local","volumes":{"home":"/home"}},"remote":"evil","local_forge":"/tmp/forge",
+        "publish":"push"}"#;
 
     #[test]
     fn what_opens_the_sandbox_or_chooses_where_to_push_is_found_and_taken_out() {
@@ -163,11 +181,12 @@ mod tests {
             "sandbox.volumes",
             "allowed_hosts",
             "pass_env",
+            "publish",
             "remote",
             "local_forge",
         ];
         assert_eq!(asks, all);
-        assert_eq!((file.isolation, file.remote, file.local_forge), (None, None, None));
+        assert_eq!((file.isolation, file.remote, file.local_forge, file.publish), (None, None, None, None));
         assert_eq!((file.allowed_hosts, file.pass_env), (Some(vec![]), Some(vec![])));
         let sandbox = file.sandbox.unwrap();
         assert!(sandbox.provider.is_none() && sandbox.volumes.is_empty());
@@ -179,7 +198,7 @@ mod tests {
     #[test]
     fn what_the_user_says_too_is_not_asked_about_and_plain_settings_are_not() {
         assert!(screened(EVERYTHING, EVERYTHING, &Grants::default()).0.is_empty());
-        let plain = r#"{"isolation":"bwrap","max_iterations":3,"publish":"pr","remote":"origin","setup_commands":["make"],
+        let plain = r#"{"isolation":"bwrap","max_iterations":3,"publish":"none","remote":"origin","setup_commands":["make"],
             "sandbox":{"provider":"docker","vcpu":2},"commit_state":true,"verifiers":[{"name":"t","command_argv":["./t"]}],
             "agents":[{"name":"mine","command_argv":["./agent.sh"],"env":{"A":"b"}}]}"#;
         assert!(screened("{}", plain, &Grants::default()).0.is_empty());
@@ -197,5 +216,24 @@ mod tests {
             &Grants::default(),
         );
         assert_eq!(file.allowed_hosts, Some(vec!["own.example".to_owned()]), "the user's own stay");
+    }
+
+    #[test]
+    fn a_repo_publishes_no_more_than_the_user_does() {
+        let publish = |user: &str, repo: &str| {
+            let of = |word: &str| format!(r#"{{"publish":{word}}}"#);
+            let (asks, file) = screened(&of(user), &of(repo), &Grants::default());
+            assert_eq!(asks.is_empty(), file.publish.is_some() || repo == "null", "{user} {repo}");
+            file.publish
+        };
+        for own in ["null", r#""none""#] {
+            assert_eq!(publish(own, r#""push""#), None);
+            assert_eq!(publish(own, r#""pr""#), None);
+            assert_eq!(publish(own, r#""none""#), Some(Publish::None));
+        }
+        assert_eq!(publish(r#""push""#, r#""push""#), Some(Publish::Push));
+        assert_eq!(publish(r#""push""#, r#""pr""#), None);
+        assert_eq!(publish(r#""pr""#, r#""push""#), Some(Publish::Push));
+        assert_eq!(publish(r#""pr""#, r#""pr""#), Some(Publish::Pr));
     }
 }

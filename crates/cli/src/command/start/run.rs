@@ -250,6 +250,7 @@ impl RunArgs {
             asked_in: None,
             named_by: None,
             named_in: None,
+            publish_settled: false,
             run_id: None,
             asked_by: None,
             race: None,

@@ -43,12 +43,12 @@ struct World<'a> {
 fn world<'a>(env: &'a TestEnv, agent: &str, check: &str, more: &Value) -> World<'a> {
     let repo = TestRepo::with_task(env);
     let folder = env.path("forge");
-    // Where results are pushed to is the user's word.
-    env.user_config(&json!({ "local_forge": folder }));
     let mut config = json!({ "publish": "pr", "poll_seconds": 0.05 });
     for (key, value) in more.as_object().into_iter().flatten() {
         config[key] = value.clone();
     }
+    // Whether and where results are pushed is the user's word.
+    env.user_config(&json!({ "local_forge": folder, "publish": config["publish"].take() }));
     config.as_object_mut().unwrap().retain(|_, value| !value.is_null());
     repo.configure(&[repo.agent("stub", agent)], check, &config);
     World { forge: LocalForge::open(&folder, &ralph_loop_testkit::vars()).unwrap(), repo }
@@ -597,7 +597,8 @@ fn a_github_app_hands_over_and_a_bad_token_is_told_before_anything_is_spent() {
     let fake = FakeGitHub::start().unwrap();
     let repo = TestRepo::with_task(&env);
     repo.git(&["remote", "add", "origin", &fake.git_url()]);
-    repo.configure(&[repo.agent("stub", PARTS)], CHECK, &json!({ "publish": "pr", "poll_seconds": 0.02 }));
+    env.user_config(&json!({ "publish": "pr" }));
+    repo.configure(&[repo.agent("stub", PARTS)], CHECK, &json!({ "poll_seconds": 0.02 }));
     let login = format!("http://x-access-token:{}@{}", fake.token(), &fake.git_url()[7..]);
     repo.git(&["push", "-q", &login, "main"]);
     let run = |vars: &[(&str, String)]| {
@@ -775,10 +776,10 @@ fn a_branch_that_is_not_what_was_proven_needs_a_person() {
     let env = TestEnv::new(RALPH);
     for publish in ["none", "push", "pr"] {
         let forge = env.path(&format!("forge-{publish}"));
-        env.user_config(&json!({ "local_forge": forge }));
+        env.user_config(&json!({ "local_forge": forge, "publish": publish }));
         let repo = TestRepo::new(&env, publish, &[("PROMPT.md", "# Do the work\n")]);
         let agent = repo.agent("stub", "echo work > part.txt; echo '<promise>COMPLETE</promise>'");
-        repo.configure(&[agent], "test -f part.txt", &json!({ "publish": publish, "poll_seconds": 0.05 }));
+        repo.configure(&[agent], "test -f part.txt", &json!({ "poll_seconds": 0.05 }));
         let args = ["run", "--isolation", "none", "--json", "--branch", "topic"];
         let killed =
             TestEnv::finish(env.ralph_command(&repo.dir, &args).env("RALPH_FAULT", "publish.before#1"));
