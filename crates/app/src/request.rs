@@ -1,5 +1,6 @@
 //! A requested run, as a plain value that any interface can make, store and pass to another process.
 
+use crate::trust::pinned::Pinned;
 use ralph_loop_protocol::control::BudgetChange;
 use ralph_loop_protocol::display::race::RaceBy;
 use ralph_loop_protocol::id::RunId;
@@ -57,6 +58,9 @@ pub struct RunRequest {
     pub run_id: Option<RunId>,
     /// Who requested it, unless from a terminal on this machine.
     pub asked_by: Option<String>,
+    /// The task's text as it was approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<Pinned>,
     /// Runs several in parallel instead of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub race: Option<RaceRequest>,

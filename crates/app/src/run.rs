@@ -132,10 +132,15 @@ pub(crate) fn prepare(
         TaskInput::Issue(named) => {
             let asked = gathering.asked()?;
             let allowed = asked.settle(&env, request.yes)?;
-            Some(issue::fetch(&asked.allowed_in(&env, &allowed), named, &origin, &loaded.file)?)
+            let env = asked.allowed_in(&env, &allowed);
+            let named = (named.as_str(), request.pinned.as_ref());
+            Some(issue::fetch(&env, named, &origin, &loaded.file, report)?)
         }
         _ => None,
     };
+    if let Some(pinned) = &request.pinned {
+        pinned.check_file(&request.folder, request.file())?;
+    }
     let mut chosen = task::of_request(&env, request, &top, issue.as_ref())?;
     let words = chosen.source(request).map(|source| TaskWords {
         source,

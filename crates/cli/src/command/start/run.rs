@@ -253,6 +253,7 @@ impl RunArgs {
             publish_settled: false,
             run_id: None,
             asked_by: None,
+            pinned: None,
             race: None,
         }
     }

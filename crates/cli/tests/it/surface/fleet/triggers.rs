@@ -48,7 +48,8 @@ impl Host {
 fn labelled(issue: u64, person: &str, at: &str) -> Value {
     json!({ "action": "labeled", "repository": { "full_name": "o/r" }, "sender": { "login": person },
         "label": { "name": "ralph" },
-        "issue": { "number": issue, "title": "Three parts", "state": "open", "updated_at": at } })
+        "issue": { "number": issue, "title": "Three parts", "body": "Write `part1.txt` to `part3.txt`.",
+            "state": "open", "updated_at": at } })
 }
 
 fn comment(issue: u64, id: u64, person: &str, text: &str) -> Value {
