@@ -108,6 +108,7 @@ pub(crate) fn prepare(
     request: &RunRequest,
     report: &dyn Reporter,
 ) -> Result<Plan, AppError> {
+    let env = &env.for_run_of(request.asked_by.as_deref());
     let request = &settle(env, request)?;
     let top = find::top(&request.folder);
     let env = env.with_dotenv(&top)?;

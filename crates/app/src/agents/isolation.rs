@@ -133,6 +133,19 @@ fn allowed(text: &str) -> Result<AllowedHost, String> {
     }
 }
 
+/// The policy of these hosts alone.
+pub fn named_hosts(hosts: &[String]) -> EgressPolicy {
+    let mut policy = EgressPolicy::new(Vec::new(), Vec::new());
+    for host in hosts {
+        match allowed(host) {
+            Ok(AllowedHost::Rule(rule)) => policy.allow.push(rule),
+            Ok(AllowedHost::Server(server)) => policy.endpoints.push(server),
+            Err(_) => {}
+        }
+    }
+    policy
+}
+
 /// Rejects invalid hosts and variable names.
 pub fn check(settings: &Settings) -> Result<(), AppError> {
     for host in &settings.allowed_hosts {

@@ -12,7 +12,7 @@ use crate::trust::consent::{Asked, Gathering, TaskWords};
 /// start.
 pub(crate) fn asked(env: &Environment, request: &RunRequest) -> Result<Asked, AppError> {
     let top = find::top(&request.folder);
-    let env = env.with_dotenv(&top)?;
+    let env = env.for_run_of(request.asked_by.as_deref()).with_dotenv(&top)?;
     let open = env.granting_everything();
     let (loaded, models) = (settings::load(&open, &top)?, models::load(&open, &top)?);
     let chosen = match &request.task {

@@ -2,6 +2,7 @@
 //! the folder; what is read there is untrusted, like any repo.
 
 use super::{place, task};
+use crate::config::server_policy;
 use crate::config::settings;
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -25,6 +26,10 @@ const BRANCH: &str = "ralph-source";
 
 /// Moves the request to a checkout of the repo it is about, if that isn't the folder's own.
 pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunRequest, AppError> {
+    let env = &env.for_run_of(request.asked_by.as_deref());
+    if let PlaceRequest::Clone { from, .. } = &request.place {
+        server_policy::check_clone(env, from)?;
+    }
     if request.asked_in.is_some() {
         return Ok(request.clone());
     }
@@ -44,6 +49,7 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
     if let Some(asked) = asked_for_source(env, request)? {
         asked.settle(env, request.yes)?;
     }
+    server_policy::check_clone(env, &from)?;
     let from = place::from_here(env, &from);
     let folder = checkout(env, &from, base.as_deref(), by_task.is_some())?;
     let mut settled = request.clone();
@@ -62,6 +68,7 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
 /// Approval needed before fetching the repo that another repo's task names: it is fetched with the user's
 /// rights into a sandbox whose commands the task chooses. Connects to nothing.
 pub(crate) fn asked_for_source(env: &Environment, request: &RunRequest) -> Result<Option<Asked>, AppError> {
+    let env = &env.for_run_of(request.asked_by.as_deref());
     if request.asked_in.is_some() || matches!(request.place, PlaceRequest::Clone { .. }) {
         return Ok(None);
     }

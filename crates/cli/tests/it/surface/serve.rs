@@ -12,6 +12,7 @@ mod live;
 pub mod machine;
 mod mcp;
 mod operations;
+mod policy;
 mod start;
 mod steer;
 mod stranger;

@@ -216,6 +216,7 @@ fn checks_that_end_are_heard_of_and_not_asked_for() {
         value.as_object_mut().unwrap().remove("poll_seconds");
         value["wait_for_checks"] = true.into();
         machine.user_config(&value);
+        machine.server_config(&value);
     }
     let host = Host::of(&world, json!([]));
     assert!(!host.clone.is_empty());

@@ -60,7 +60,7 @@ fn nobody_comes_in_without_a_token_or_from_another_page() {
 fn roles_the_queue_and_the_audit_log_are_the_servers() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    env.user_config(&json!({"isolation": "none"}));
+    env.server_config(&json!({"isolation": "none"}));
     repo.stub(&patient(&repo), "grep -q work part.txt");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "configuration"]);

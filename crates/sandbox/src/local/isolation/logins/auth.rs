@@ -300,8 +300,8 @@ mod tests {
             let other = claude(organization, account, 2);
             assert!(!came_back("claude", &claude(r#""o""#, r#""a""#, 1), &other), "{other:?}");
         }
-        let nobody = |token: u8| claude(r#""o""#, "null", token);
-        assert!(!came_back("claude", &nobody(1), &nobody(2)));
+        let unnamed = |token: u8| claude(r#""o""#, "null", token);
+        assert!(!came_back("claude", &unnamed(1), &unnamed(2)));
         assert!(came_back("codex", &codex(r#""a""#, 1), &codex(r#""a""#, 2)));
         assert!(!came_back("codex", &codex(r#""a""#, 1), &codex(r#""b""#, 2)));
         assert!(!came_back("codex", &codex("null", 1), &codex("null", 2)));
