@@ -147,7 +147,7 @@ pub(crate) fn prepare(
         source,
         settings: &chosen.settings,
         models: &chosen.model,
-        asks_to_publish: chosen.asks_pr,
+        asks_to_publish: chosen.asks_to_publish(),
     });
     let working_dir = chosen.task.working_dir.as_deref();
     let asked = Gathering { task: words, working_dir, ..gathering }.asked()?;

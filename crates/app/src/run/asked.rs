@@ -24,7 +24,7 @@ pub(crate) fn asked(env: &Environment, request: &RunRequest) -> Result<Asked, Ap
     let task = chosen.as_ref().and_then(|chosen| {
         let source = chosen.source(request)?;
         let (settings, models) = (&chosen.settings, &chosen.model);
-        Some(TaskWords { source, settings, models, asks_to_publish: chosen.asks_pr })
+        Some(TaskWords { source, settings, models, asks_to_publish: chosen.asks_to_publish() })
     });
     let working_dir = chosen.as_ref().and_then(|chosen| chosen.task.working_dir.as_deref());
     Gathering { env: &env, top: &top, request, loaded: &loaded, models: &models, task, working_dir }.asked()

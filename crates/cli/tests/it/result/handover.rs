@@ -717,7 +717,8 @@ fn a_task_with_milestones_keeps_its_pull_request_true() {
     );
     world.repo.git(&["add", "-A"]);
     world.repo.git(&["commit", "-q", "-m", "task"]);
-    // Without a word of the user: a task of this kind ends in a pull request where there is a code host.
+    // A task of this kind ends in a pull request if the user allows that.
+    world.repo.ralph(&["trust", "--yes"]).exits(0);
     let run = world.repo.run(&["--worktree"]).exits(0).json();
     let pr = world.forge.pr(1).unwrap();
     assert_eq!(pr.head, run["branch"].as_str().unwrap());

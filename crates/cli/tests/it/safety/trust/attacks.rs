@@ -409,7 +409,7 @@ fn a_task_format_publishes_only_if_the_user_allows_it() {
     place.env.user_config(&json!({"local_forge": forge, "poll_seconds": 0.05}));
     place.git(&["rm", "-q", "PROMPT.md"]);
     let task = "---\ntask_id: part\ntest_command: test -f part.txt\nmax_iterations: 3\nmax_wall_time_minutes: 5\n\
-        max_cost_usd_estimate: 1\n---\n\n# Task: Write part.txt\n\n## Success criteria\n\n### Milestone M1: works\n\n\
+        max_cost_usd_estimate: 1\npr:\n  draft: true\n---\n\n# Task: Write part.txt\n\n## Success criteria\n\n### Milestone M1: works\n\n\
         - [ ] M1.1 It is there\n  - verify: `test -f part.txt`\n\
         - [ ] M1.2 It is not empty\n  - verify: `test -s part.txt`\n";
     place.write("ralph_task.md", task);
