@@ -163,7 +163,7 @@ fn two_who_allow_at_the_same_time_lose_nothing() {
     }
     for name in &names {
         let shown = place.ralph(&["trust", "--show", "--json", name]).exits(0).json();
-        assert_eq!(shown["asks"].as_array().unwrap().len(), 2, "{name}: {shown}");
+        assert_eq!(shown["asks"].as_array().unwrap().len(), 3, "{name}: {shown}");
     }
 }
 
