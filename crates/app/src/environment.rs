@@ -45,6 +45,8 @@ pub struct Environment {
     asked: Vec<MissingVariable>,
     tools: Tools,
     hold: Option<Hold>,
+    /// Whether it belongs to a server or to a run that one was asked for.
+    of_server: bool,
 }
 
 #[derive(Clone, Default)]
@@ -84,6 +86,7 @@ impl Environment {
             asked: Vec::new(),
             tools: Tools::default(),
             hold: None,
+            of_server: false,
         }
     }
 
@@ -99,6 +102,7 @@ impl Environment {
             asked: Vec::new(),
             tools: Tools::default(),
             hold: None,
+            of_server: false,
         }
     }
 
@@ -216,11 +220,39 @@ impl Environment {
         })
     }
 
-    /// The user's configuration file.
+    /// The environment of a server and of the runs it is asked for: they obey the server's configuration, and never
+    /// the owner's.
+    #[must_use]
+    pub fn for_server(self) -> Self {
+        Self { of_server: true, ..self }
+    }
+
+    /// The environment for a run that `asked_by` asked a server for; without one, this environment.
+    #[must_use]
+    pub(crate) fn for_run_of(&self, asked_by: Option<&str>) -> Self {
+        if asked_by.is_none() {
+            return self.clone();
+        }
+        // A public host could redirect git to a private one.
+        let count = self.vars.get("GIT_CONFIG_COUNT").and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
+        let vars = self.vars.with([
+            (format!("GIT_CONFIG_KEY_{count}"), "http.followRedirects".to_owned()),
+            (format!("GIT_CONFIG_VALUE_{count}"), "false".to_owned()),
+            ("GIT_CONFIG_COUNT".to_owned(), (count + 1).to_string()),
+        ]);
+        self.with_vars(vars).for_server()
+    }
+
+    pub fn is_of_server(&self) -> bool {
+        self.of_server
+    }
+
+    /// The configuration that counts besides a repo's: the user's own file, or the server's.
     pub fn user_config(&self) -> Option<PathBuf> {
         let xdg = self.vars.get("XDG_CONFIG_HOME").filter(|p| p.starts_with('/')).map(PathBuf::from);
         let home = self.vars.filled("HOME").map(|h| Path::new(&h).join(".config"));
-        Some(xdg.or(home)?.join("ralph/config.json"))
+        let folder = if self.of_server { "ralph/server" } else { "ralph" };
+        Some(xdg.or(home)?.join(folder).join("config.json"))
     }
 
     /// The user name for the journal.
@@ -231,13 +263,13 @@ impl Environment {
         format!("{} via {}", name.unwrap_or_else(|| "a user".into()), self.face)
     }
 
-    /// Grants every request: to find out what a repo requests, or for a run that was allowed everything.
+    /// TrustedSet every request: to find out what a repo requests, or for a run that was allowed everything.
     #[must_use]
     pub fn trusting_all(&self) -> Self {
         Self { granted: TrustedSet::everything(), ..self.clone() }
     }
 
-    /// Grants these requests in addition.
+    /// TrustedSet these requests in addition.
     #[must_use]
     pub fn granting(&self, asks: impl IntoIterator<Item = Digest>) -> Self {
         Self { granted: self.granted.clone().and(asks), ..self.clone() }

@@ -26,6 +26,8 @@ pub enum Notice<'a> {
     StaysHere { reason: &'a str },
     /// The task names a repo, so every iteration is pushed without a flag or setting that says so.
     TaskPushes { url: &'a str },
+    /// An issue's text isn't the approved one any more; the run works on the approved one.
+    EditedSince { issue: u64, by: &'a str },
     /// The code host isn't answering; it may be back when there is something to push.
     CodeHostSilent { reason: String },
     /// This machine already has everything the run pushed.

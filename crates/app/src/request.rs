@@ -1,5 +1,6 @@
 //! A requested run, as a plain value that any interface can make, store and pass to another process.
 
+use crate::trust::pinned::Pinned;
 use ralph_loop_protocol::control::BudgetChange;
 use ralph_loop_protocol::display::race::RaceBy;
 use ralph_loop_protocol::id::RunId;
@@ -43,7 +44,7 @@ pub struct RunRequest {
     pub publish: Option<Publish>,
     /// Notification targets besides the user's configured ones.
     pub notify: Vec<NotifyRequest>,
-    /// Grants everything the repo requests, for this run.
+    /// TrustedSet everything the repo requests, for this run.
     pub yes: bool,
     /// The user's folder, if `folder` is a checkout made for the run.
     pub asked_in: Option<PathBuf>,
@@ -51,10 +52,15 @@ pub struct RunRequest {
     pub named_by: Option<String>,
     /// The repo of that task file.
     pub named_in: Option<PathBuf>,
+    /// Whether the task may publish what it says: it was brought to the checkout, and pushing there was settled.
+    pub publish_settled: bool,
     /// The run's id if already assigned: a queue shows its runs before they start.
     pub run_id: Option<RunId>,
     /// Who requested it, unless from a terminal on this machine.
     pub asked_by: Option<String>,
+    /// The task's text as it was approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<Pinned>,
     /// Runs several in parallel instead of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub race: Option<RaceRequest>,

@@ -12,7 +12,7 @@ use crate::report::Reporter;
 use crate::request::NotifyRequest;
 use crate::run::placement::{self, PlacementRequest};
 use crate::run::{StartedRun, memory, needs_agent_copy};
-use crate::start::locks;
+use crate::start::{asked_by, locks};
 use crate::trust::record_trust;
 use crate::wiring;
 pub(crate) use elsewhere::fetch_run;
@@ -122,6 +122,7 @@ pub(crate) fn take(
 
 /// The environment of a resumed run: its repo's `.env`, and the permissions it was allowed.
 fn surroundings(env: &Environment, home: &StateHome, entry: &Registration) -> Result<Environment, AppError> {
+    let env = env.for_run_of(asked_by::read(&entry.run_dir()).as_deref());
     match record_trust::read(home, &entry.run_id) {
         Some(allowed) => env.granting(allowed).with_dotenv(&entry.origin),
         // A run of an older version, from before permissions were asked for, reads its `.env` as usual.

@@ -108,6 +108,7 @@ pub(crate) fn prepare(
     request: &RunRequest,
     report: &dyn Reporter,
 ) -> Result<Plan, AppError> {
+    let env = &env.for_run_of(request.asked_by.as_deref());
     let request = &settle(env, request)?;
     let top = find::top(&request.folder);
     let env = env.with_dotenv(&top)?;
@@ -132,20 +133,33 @@ pub(crate) fn prepare(
         TaskInput::Issue(named) => {
             let asked = gathering.asked()?;
             let allowed = asked.settle(&env, request.yes)?;
-            Some(issue::fetch(&asked.allowed_in(&env, &allowed), named, &origin, &loaded.file)?)
+            let env = asked.allowed_in(&env, &allowed);
+            let named = (named.as_str(), request.pinned.as_ref());
+            Some(issue::fetch(&env, named, &origin, &loaded.file, report)?)
         }
         _ => None,
     };
+    if let Some(pinned) = &request.pinned {
+        pinned.check_file(&request.folder, request.file())?;
+    }
     let mut chosen = task::of_request(&env, request, &top, issue.as_ref())?;
     let words = chosen.source(request).map(|source| TaskPrivileges {
         source,
         settings: &chosen.settings,
         models: &chosen.model,
+        asks_to_publish: chosen.asks_to_publish(),
     });
     let working_dir = chosen.task.working_dir.as_deref();
     let asked = TrustScan { task: words, working_dir, ..gathering }.asked()?;
     let allowed = asked.settle(&env, request.yes)?;
     let env = asked.allowed_in(&env, &allowed);
+    let publishes_unasked = request.publish.is_none()
+        && !(request.yes || request.publish_settled)
+        && words.filter(|words| !words.asks_to_publish).is_some_and(|words| {
+            let mut settings = words.settings.clone();
+            settings::screened(&env, &origin.top, &loaded.user, words.source, &mut settings);
+            settings.publish != words.settings.publish
+        });
     let task = without_secrets(chosen.task.clone(), &env.redactor(&top));
     // Report all missing things at once.
     let mut missing = Vec::new();
@@ -190,6 +204,9 @@ pub(crate) fn prepare(
     hidden::add_to(&mut settings, &hidden);
     if let Some(issue) = &issue {
         adopt_issue(issue, &request, &loaded, &mut settings, &mut chosen);
+    }
+    if publishes_unasked && issue.is_none() {
+        keep_here(&env, &mut settings, &origin, report);
     }
     missing.extend(
         settle_handover(&env, &request, &mut settings, (&task, chosen.asks_pr), (&origin, &loaded), report)
@@ -285,6 +302,18 @@ fn adopt_issue(
     if chosen.branch.is_none() {
         chosen.branch = Some(issue.branch());
     }
+}
+
+/// Leaves the result here although the task's format publishes by default: a repo's file doesn't decide that.
+fn keep_here(env: &Environment, settings: &mut Settings, origin: &Repo, report: &dyn Reporter) {
+    let is_pr = settings.handover.publish == Publish::Pr;
+    if settings.handover.publish == Publish::None || is_pr && !handover::is_known(env, settings, origin) {
+        return;
+    }
+    settings.handover.publish = Publish::None;
+    report.notice(&Notice::StaysHere {
+        reason: "the task's format publishes it, which only you can allow (`--publish pr`, or `ralph trust`)",
+    });
 }
 
 fn settle_handover(

@@ -6,6 +6,7 @@
 //! drop what those don't allow.
 
 pub mod consent;
+pub mod pinned;
 pub(crate) mod record_trust;
 pub mod repo_file;
 pub(crate) mod screen;

@@ -8,7 +8,8 @@ use crate::runs::{self, NewRun};
 use crate::schedule::Cron;
 use crate::trigger::{Limits, RepoTrigger, Schedule, Triggers};
 use jiff::Timestamp;
-use ralph_loop_app::{Overrides, RunRequest, TaskInput, Workplace};
+use ralph_loop_app::trust::pinned::{Pinned, PinnedTask};
+use ralph_loop_app::{Overrides, Workplace, RunRequest, TaskInput};
 use ralph_loop_protocol::control::{Control, Letter};
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::event::{Event, EventBody};
@@ -49,9 +50,9 @@ pub async fn act(
     }
     let done = match delivery::read(triggers, delivery.event, &body) {
         Asked::Nothing(why) => Done::Nothing(why),
-        Asked::Start { repo, issue, title, person, occasion, at } => match triggers.repo(&repo) {
+        Asked::Start { repo, issue, title, text, person, occasion, at } => match triggers.repo(&repo) {
             None => Done::Nothing("no such repo"),
-            Some(repo) => start(&mut whole, repo, (issue, title), person, (occasion, at), now).await?,
+            Some(repo) => start(&mut whole, repo, (issue, title, text), person, (occasion, at), now).await?,
         },
         Asked::Steer { thread, person, comment, control } => {
             steer(&mut whole, &thread, person, comment, *control).await?
@@ -76,7 +77,7 @@ async fn is_first(db: &mut PgConnection, key: &str) -> Result<bool, FleetError> 
 async fn start(
     db: &mut PgConnection,
     repo: &RepoTrigger,
-    (issue, title): (u64, String),
+    (issue, title, text): (u64, String, PinnedTask),
     person: String,
     (occasion, at): (String, Timestamp),
     now: Timestamp,
@@ -109,6 +110,7 @@ async fn start(
             publish: Some(Publish::Pr),
             overrides: overrides(&repo.limits, &repo.verify),
             asked_by: Some(format!("{person} via github")),
+            pinned: Some(Pinned { by: person.clone(), at, task: text }),
             ..RunRequest::default()
         },
         title,

@@ -56,7 +56,7 @@ async fn run(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> R
     let url = env.vars().filled("RALPH_DB_URL");
     let index = Arc::new(Index::open(url.as_deref(), &options.folder, &own).await?);
     let secrets = Arc::new(Secrets::open(&own, env.vars())?);
-    let web = App::new(env.clone().with_face("web"));
+    let web = App::new(env.clone().with_face("web").for_server());
     let live = Live::new(web.clone(), home.clone(), index.clone());
     let scheduler = Scheduler::new(
         web.clone(),

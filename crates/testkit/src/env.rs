@@ -85,8 +85,17 @@ impl TestEnv {
 
     /// Writes the user's own configuration.
     pub fn user_config(&self, value: &serde_json::Value) {
-        std::fs::create_dir_all(self.path("config/ralph")).expect("a folder");
-        std::fs::write(self.path("config/ralph/config.json"), value.to_string()).expect("a file");
+        self.write_config("config/ralph", value);
+    }
+
+    /// Writes the configuration of a server of this machine.
+    pub fn server_config(&self, value: &serde_json::Value) {
+        self.write_config("config/ralph/server", value);
+    }
+
+    fn write_config(&self, folder: &str, value: &serde_json::Value) {
+        std::fs::create_dir_all(self.path(folder)).expect("a folder");
+        std::fs::write(self.path(folder).join("config.json"), value.to_string()).expect("a file");
     }
 
     /// A command on this machine.

@@ -133,6 +133,19 @@ fn allowed(text: &str) -> Result<AllowedHost, String> {
     }
 }
 
+/// The policy of these hosts alone.
+pub fn named_hosts(hosts: &[String]) -> EgressPolicy {
+    let mut policy = EgressPolicy::new(Vec::new(), Vec::new());
+    for host in hosts {
+        match allowed(host) {
+            Ok(AllowedHost::Rule(rule)) => policy.allow.push(rule),
+            Ok(AllowedHost::Server(server)) => policy.endpoints.push(server),
+            Err(_) => {}
+        }
+    }
+    policy
+}
+
 /// Rejects invalid hosts and variable names.
 pub fn check(settings: &Settings) -> Result<(), AppError> {
     for host in &settings.allowed_hosts {
@@ -322,7 +335,7 @@ fn known_programs(env: &Environment, top: &Path, settings: &Settings) -> Vec<Pat
 /// An agent's own settings: in the user's home, and in variables.
 fn own_settings(env: &Environment, name: &str, keys: &[&str]) -> Vec<String> {
     let home = env.vars().get_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let files = isolation::auth_files(name).into_iter().filter(|file| !file.renewed);
+    let files = isolation::auth_files(name).into_iter().filter(|file| !file.is_login);
     let files = files.filter_map(|file| std::fs::read_to_string(home.join(file.path)).ok());
     files.chain(keys.iter().filter_map(|key| env.vars().get(key))).collect()
 }

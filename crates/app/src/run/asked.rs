@@ -12,7 +12,7 @@ use crate::trust::consent::{TaskPrivileges, TrustRequest, TrustScan};
 /// start.
 pub(crate) fn asked(env: &Environment, request: &RunRequest) -> Result<TrustRequest, AppError> {
     let top = find::top(&request.folder);
-    let env = env.with_dotenv(&top)?;
+    let env = env.for_run_of(request.asked_by.as_deref()).with_dotenv(&top)?;
     let open = env.trusting_all();
     let (loaded, models) = (settings::load(&open, &top)?, models::load(&open, &top)?);
     let chosen = match &request.task {
@@ -23,7 +23,8 @@ pub(crate) fn asked(env: &Environment, request: &RunRequest) -> Result<TrustRequ
     };
     let task = chosen.as_ref().and_then(|chosen| {
         let source = chosen.source(request)?;
-        Some(TaskPrivileges { source, settings: &chosen.settings, models: &chosen.model })
+        let (settings, models) = (&chosen.settings, &chosen.model);
+        Some(TaskPrivileges { source, settings, models, asks_to_publish: chosen.asks_to_publish() })
     });
     let working_dir = chosen.as_ref().and_then(|chosen| chosen.task.working_dir.as_deref());
     TrustScan { env: &env, top: &top, request, loaded: &loaded, models: &models, task, working_dir }.asked()

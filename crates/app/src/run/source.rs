@@ -2,6 +2,7 @@
 //! the folder; what is read there is untrusted, like any repo.
 
 use super::{place, task};
+use crate::config::server_policy;
 use crate::config::settings;
 use crate::environment::Environment;
 use crate::error::AppError;
@@ -25,6 +26,10 @@ const BRANCH: &str = "ralph-source";
 
 /// Moves the request to a checkout of the repo it is about, if that isn't the folder's own.
 pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunRequest, AppError> {
+    let env = &env.for_run_of(request.asked_by.as_deref());
+    if let Workplace::Clone { from, .. } = &request.place {
+        server_policy::check_clone(env, from)?;
+    }
     if request.asked_in.is_some() {
         return Ok(request.clone());
     }
@@ -42,9 +47,12 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
     if let Some(asked) = asked_for_source(env, request)? {
         asked.settle(env, request.yes)?;
     }
+    server_policy::check_clone(env, &from)?;
     let from = place::from_here(env, &from);
     let folder = checkout(env, &from, base.as_deref(), by_task.is_some())?;
     let mut settled = request.clone();
+    // A task from here is the user's own, or was allowed above to push there.
+    settled.publish_settled = is_file(request) && has_task(request);
     settled.task = brought(env, request, &folder)?;
     settled.asked_in = Some(request.folder.clone());
     (settled.named_by, settled.named_in) = by_task.unzip();
@@ -57,10 +65,8 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
 
 /// Approval needed before fetching the repo that another repo's task names: it is fetched with the user's
 /// rights into a sandbox whose commands the task chooses. Connects to nothing.
-pub(crate) fn asked_for_source(
-    env: &Environment,
-    request: &RunRequest,
-) -> Result<Option<TrustRequest>, AppError> {
+pub(crate) fn asked_for_source(env: &Environment, request: &RunRequest) -> Result<Option<Asked>, AppError> {
+    let env = &env.for_run_of(request.asked_by.as_deref());
     if request.asked_in.is_some() || matches!(request.place, Workplace::Clone { .. }) {
         return Ok(None);
     }
@@ -112,7 +118,7 @@ fn named(
     top: &Path,
     here: Option<&Repo>,
 ) -> Result<Option<Named>, AppError> {
-    if !matches!(request.task, TaskInput::Found | TaskInput::File(_)) || !has_task(request) {
+    if !is_file(request) || !has_task(request) {
         return Ok(None);
     }
     let chosen = task::choose(env, &request.folder, top, request.file(), request.ticket.as_deref());
@@ -141,6 +147,10 @@ fn named(
         publish: chosen.settings.publish,
         by_repo: naming.map(|repo| (chosen.task.source, repo)),
     }))
+}
+
+fn is_file(request: &RunRequest) -> bool {
+    matches!(request.task, TaskInput::Found | TaskInput::File(_))
 }
 
 /// Whether the folder itself has a task.

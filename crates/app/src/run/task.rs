@@ -34,6 +34,11 @@ pub struct ChosenTask {
 }
 
 impl ChosenTask {
+    /// Whether its file says that results are published. A `ralph_task.md` only says how.
+    pub fn asks_to_publish(&self) -> bool {
+        self.asks_pr && self.task.dialect != Dialect::RalphTaskMd
+    }
+
     /// Its file, unless the task is the user's own text.
     pub fn source(&self, request: &RunRequest) -> Option<&str> {
         let own = matches!(request.task, TaskInput::Text(_) | TaskInput::Value(_));

@@ -9,8 +9,8 @@ use crate::config::settings;
 use crate::config::settings::LoadedSettings;
 use crate::environment::{DATABASE, DEFAULT_PROVIDER, Environment, MissingVariable};
 use crate::error::AppError;
-use crate::request::{NotifyRequest, RunRequest, TaskInput, Workplace};
-use crate::trust::screen::loader_asks;
+use crate::request::{NotifyRequest, Workplace, RunRequest, TaskInput};
+use crate::trust::screen::{PUBLISH, loader_asks};
 use crate::trust::store::{StoreError, TrustStore};
 use crate::trust::{self, Ask, PrivilegeKind, quoted};
 use ralph_loop_agents::{Route, presets};
@@ -33,6 +33,9 @@ pub struct TaskPrivileges<'a> {
     pub source: &'a str,
     pub settings: &'a ConfigFile,
     pub models: &'a ModelChoice,
+    /// Whether it says itself what to publish. The default of a task format publishes only if that is allowed, and
+    /// never keeps a run from starting.
+    pub asks_to_publish: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -211,6 +214,7 @@ impl TrustScan<'_> {
         if self.is_unsandboxed() {
             asks.append(&mut elsewhere);
         }
+        elsewhere.extend(self.unasked_publishing(&mut asks));
         let of_server = self.env.asked_variables().iter().filter(|one| one.name == DATABASE);
         elsewhere.extend(of_server.map(|one| one.ask.clone()));
         let used = self.used_variables(&agents);
@@ -224,6 +228,18 @@ impl TrustScan<'_> {
         sources.extend(self.task.iter().map(|task| task.source.to_owned()));
         sources.extend(asks.iter().map(|ask| ask.source.clone()));
         Ok(TrustRequest { store, asks, sources, own, variables, elsewhere })
+    }
+
+    /// Takes requests to publish out of `asks` that don't matter: all of them if the user decided, the task's if that
+    /// was settled, and a task format's default, which is returned.
+    fn unasked_publishing(&self, asks: &mut Vec<Ask>) -> Vec<Ask> {
+        let decided = self.request.publish.is_some() || matches!(self.request.task, TaskInput::Issue(_));
+        let settled = self.request.publish_settled;
+        let task = self.task.filter(|task| settled || !task.asks_to_publish).map(|task| task.source);
+        let is_moot =
+            |ask: &mut Ask| ask.setting == PUBLISH && (decided || Some(ask.source.as_str()) == task);
+        let found: Vec<Ask> = asks.extract_if(.., is_moot).collect();
+        if decided || settled { Vec::new() } else { found }
     }
 
     /// Pushing results to the repo that this repo's task named.

@@ -5,10 +5,13 @@ mod agents;
 
 use crate::agents::programs::Programs;
 use crate::trust::{Ask, PrivilegeKind, TrustedSet, cloud_words, quoted};
-use ralph_loop_task::config::{ConfigFile, Isolation, ProviderName};
+use ralph_loop_task::config::{ConfigFile, Isolation, ProviderName, Publish};
 use std::path::Path;
 
 pub use agents::{fetched_agent, loader_asks};
+
+/// The setting that publishes results.
+pub const PUBLISH: &str = "publish";
 
 /// What a repo's file is compared with.
 #[derive(Debug)]
@@ -105,7 +108,7 @@ impl Screen<'_> {
             workspace.include.retain(|path| {
                 let text = format!("the ignored files {} in the agent's copy of the repo", quoted(path));
                 own.is_some_and(|own| own.include.contains(path))
-                    || self.note(self.ask(AskKind::Sandbox, "workspace.include", path, text), asks)
+                    || self.note(self.ask(PrivilegeKind::Sandbox, "workspace.include", path, text), asks)
             });
             // Like `isolation: none`, it never counts from a repo.
             workspace.history = own.and_then(|own| own.history);
@@ -120,8 +123,22 @@ impl Screen<'_> {
         }
     }
 
-    /// Where results are pushed.
+    /// Whether and where results are pushed.
     fn push(&self, file: &mut ConfigFile, asks: &mut Vec<Ask>) {
+        let own = self.user.publish.unwrap_or(Publish::None);
+        if let Some(publish) = file.publish.filter(|wanted| !matches!(own, Publish::Pr) && own != *wanted) {
+            let wanted = match publish {
+                Publish::None => None,
+                Publish::Push => Some(("push", "results to be pushed")),
+                Publish::Pr => Some(("pr", "results to be pushed, and a pull request to be opened")),
+            };
+            let allowed = wanted.is_none_or(|(word, text)| {
+                self.note(self.ask(PrivilegeKind::Push, PUBLISH, word, text.to_owned()), asks)
+            });
+            if !allowed {
+                file.publish = None;
+            }
+        }
         if let Some(remote) = file.remote.clone() {
             let own = self.user.remote.as_deref().unwrap_or("origin");
             let text = format!("results to be pushed to the remote {}", quoted(&remote));
@@ -162,7 +179,8 @@ mod tests {
     }
 
     const EVERYTHING: &str = r#"{"isolation":"landlock","allowed_hosts":["evil.example"],"pass_env":["SECRET"],
-        "workspace":{"include":["prod.env"]},"sandbox":{"provider":"local","volumes":{"home":"/home"}},"remote":"evil","local_forge":"/tmp/forge"}"#;
+        "workspace":{"include":["prod.env"]},"sandbox":{"provider":"local","volumes":{"home":"/home"}},
+        "remote":"evil","local_forge":"/tmp/forge","publish":"push"}"#;
 
     #[test]
     fn privileged_settings_are_found_and_removed() {
@@ -175,11 +193,12 @@ mod tests {
             "allowed_hosts",
             "pass_env",
             "workspace.include",
+            "publish",
             "remote",
             "local_forge",
         ];
         assert_eq!(asks, all);
-        assert_eq!((file.isolation, file.remote, file.local_forge), (None, None, None));
+        assert_eq!((file.isolation, file.remote, file.local_forge, file.publish), (None, None, None, None));
         assert_eq!((file.allowed_hosts, file.pass_env), (Some(vec![]), Some(vec![])));
         assert_eq!(file.workspace, Some(WorkspaceConfig::default()));
         let sandbox = file.sandbox.unwrap();
@@ -192,7 +211,7 @@ mod tests {
     #[test]
     fn user_allowed_and_plain_settings_need_no_approval() {
         assert!(screened(EVERYTHING, EVERYTHING, &TrustedSet::default()).0.is_empty());
-        let plain = r#"{"isolation":"bwrap","max_iterations":3,"publish":"pr","remote":"origin","setup_commands":["make"],
+        let plain = r#"{"isolation":"bwrap","max_iterations":3,"publish":"none","remote":"origin","setup_commands":["make"],
             "sandbox":{"provider":"docker","vcpu":2},"commit_state":true,"verifiers":[{"name":"t","command_argv":["./t"]}],
             "agents":[{"name":"mine","command_argv":["./agent.sh"],"env":{"A":"b"}}]}"#;
         assert!(screened("{}", plain, &TrustedSet::default()).0.is_empty());
@@ -205,7 +224,7 @@ mod tests {
             "it never counts"
         );
         let full = r#"{"workspace":{"history":"full"}}"#;
-        let (asked, file) = screened("{}", full, &Grants::everything());
+        let (asked, file) = screened("{}", full, &TrustedSet::everything());
         assert_eq!((asked, file.workspace), (vec![], Some(WorkspaceConfig::default())), "nor does this");
         let (_, file) = screened(
             r#"{"allowed_hosts":["own.example"]}"#,
@@ -213,5 +232,24 @@ mod tests {
             &TrustedSet::default(),
         );
         assert_eq!(file.allowed_hosts, Some(vec!["own.example".to_owned()]), "the user's own stay");
+    }
+
+    #[test]
+    fn a_repo_publishes_no_more_than_the_user_does() {
+        let publish = |user: &str, repo: &str| {
+            let of = |word: &str| format!(r#"{{"publish":{word}}}"#);
+            let (asks, file) = screened(&of(user), &of(repo), &TrustedSet::default());
+            assert_eq!(asks.is_empty(), file.publish.is_some() || repo == "null", "{user} {repo}");
+            file.publish
+        };
+        for own in ["null", r#""none""#] {
+            assert_eq!(publish(own, r#""push""#), None);
+            assert_eq!(publish(own, r#""pr""#), None);
+            assert_eq!(publish(own, r#""none""#), Some(Publish::None));
+        }
+        assert_eq!(publish(r#""push""#, r#""push""#), Some(Publish::Push));
+        assert_eq!(publish(r#""push""#, r#""pr""#), None);
+        assert_eq!(publish(r#""pr""#, r#""push""#), Some(Publish::Push));
+        assert_eq!(publish(r#""pr""#, r#""pr""#), Some(Publish::Pr));
     }
 }

@@ -59,6 +59,10 @@ impl Reporter for Presenter<'_> {
                 "the work is pushed to {} after each iteration, because the task names that repo; `--publish none` keeps it here",
                 ralph_loop_domain::repo::address::without_login(url)
             )),
+            Notice::EditedSince { issue, by } => out.say(format!(
+                "{} issue {issue} was edited after {by} approved it; this run works on the approved text (to approve the new one, remove the label and add it again)",
+                out.err(Tone::Attention, "note:")
+            )),
             Notice::CodeHostSilent { reason } => {
                 out.say(format!("the code host does not answer now: {reason}"));
             }

@@ -250,8 +250,10 @@ impl RunArgs {
             asked_in: None,
             named_by: None,
             named_in: None,
+            publish_settled: false,
             run_id: None,
             asked_by: None,
+            pinned: None,
             race: None,
         }
     }

@@ -228,7 +228,7 @@ fn doctor_knows_every_dialect_and_lists_everything_missing() {
         {"name": "two", "kind": "actions", "profile": "default-cheap"}], "agent_priority": ["one", "two", "ghost", "spook"],
         "publish": "pr", "sandbox": {"provider": "daytona"},
         "verifiers": [{"name": "tests", "command_argv": ["no-such-check"]}]}));
-    env.user_config(&json!({"sandbox": {"provider": "daytona"}}));
+    env.user_config(&json!({"sandbox": {"provider": "daytona"}, "publish": "pr"}));
     let done = ralph_in(&env, &repo.dir, &["doctor", "--json"]).exits(4);
     let checks = done.json();
     let missing: Vec<String> = checks["checks"]

@@ -41,7 +41,8 @@ impl<'a> World<'a> {
         repo.git(&["remote", "add", "origin", &fake.git_url()]);
         let agent = repo.agent("stub", AGENT);
         let check = "for n in 1 2 3; do grep -qx \"part $n\" part$n.txt || exit 1; done";
-        let more = json!({ "publish": "pr", "poll_seconds": 0.02, "max_iterations": 20, "pr": { "labels": ["ralph"] } });
+        env.user_config(&json!({ "publish": "pr" }));
+        let more = json!({ "poll_seconds": 0.02, "max_iterations": 20, "pr": { "labels": ["ralph"] } });
         repo.configure(&[agent], check, &more);
         let world = Self { env, fake, repo, round: 0 };
         let login = format!("http://x-access-token:{}@{}", world.fake.token(), &world.fake.git_url()[7..]);

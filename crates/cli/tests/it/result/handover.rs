@@ -43,12 +43,12 @@ struct World<'a> {
 fn world<'a>(env: &'a TestEnv, agent: &str, check: &str, more: &Value) -> World<'a> {
     let repo = TestRepo::with_task(env);
     let folder = env.path("forge");
-    // Only the user chooses the push target.
-    env.user_config(&json!({ "local_forge": folder }));
     let mut config = json!({ "publish": "pr", "poll_seconds": 0.05 });
     for (key, value) in more.as_object().into_iter().flatten() {
         config[key] = value.clone();
     }
+    // Whether and where results are pushed is the user's word.
+    env.user_config(&json!({ "local_forge": folder, "publish": config["publish"].take() }));
     config.as_object_mut().unwrap().retain(|_, value| !value.is_null());
     repo.configure(&[repo.agent("stub", agent)], check, &config);
     World { forge: LocalForge::open(&folder, &ralph_loop_testkit::vars()).unwrap(), repo }
@@ -597,7 +597,8 @@ fn github_app_hands_over_and_a_bad_token_fails_before_any_cost() {
     let fake = FakeGitHub::start().unwrap();
     let repo = TestRepo::with_task(&env);
     repo.git(&["remote", "add", "origin", &fake.git_url()]);
-    repo.configure(&[repo.agent("stub", PARTS)], CHECK, &json!({ "publish": "pr", "poll_seconds": 0.02 }));
+    env.user_config(&json!({ "publish": "pr" }));
+    repo.configure(&[repo.agent("stub", PARTS)], CHECK, &json!({ "poll_seconds": 0.02 }));
     let login = format!("http://x-access-token:{}@{}", fake.token(), &fake.git_url()[7..]);
     repo.git(&["push", "-q", &login, "main"]);
     let run = |vars: &[(&str, String)]| {
@@ -716,7 +717,8 @@ fn milestones_keep_the_pull_request_up_to_date() {
     );
     world.repo.git(&["add", "-A"]);
     world.repo.git(&["commit", "-q", "-m", "task"]);
-    // By default, a task of this kind ends in a pull request if there is a code host.
+    // A task of this kind ends in a pull request if the user allows that.
+    world.repo.ralph(&["trust", "--yes"]).exits(0);
     let run = world.repo.run(&["--worktree"]).exits(0).json();
     let pr = world.forge.pr(1).unwrap();
     assert_eq!(pr.head, run["branch"].as_str().unwrap());
@@ -775,10 +777,10 @@ fn branch_that_differs_from_the_proof_needs_the_user() {
     let env = TestEnv::new(RALPH);
     for publish in ["none", "push", "pr"] {
         let forge = env.path(&format!("forge-{publish}"));
-        env.user_config(&json!({ "local_forge": forge }));
+        env.user_config(&json!({ "local_forge": forge, "publish": publish }));
         let repo = TestRepo::new(&env, publish, &[("PROMPT.md", "# Do the work\n")]);
         let agent = repo.agent("stub", "echo work > part.txt; echo '<promise>COMPLETE</promise>'");
-        repo.configure(&[agent], "test -f part.txt", &json!({ "publish": publish, "poll_seconds": 0.05 }));
+        repo.configure(&[agent], "test -f part.txt", &json!({ "poll_seconds": 0.05 }));
         let args = ["run", "--isolation", "none", "--json", "--branch", "topic"];
         let killed =
             TestEnv::finish(env.ralph_command(&repo.dir, &args).env("RALPH_FAULT", "publish.before#1"));

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test starts processes and asks for its PATH")]
 
 mod agent_settings;
+mod approved_text;
 mod attacks;
 mod fetched;
 mod fetched_state;

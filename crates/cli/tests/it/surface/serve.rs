@@ -13,5 +13,6 @@ mod live;
 pub mod machine;
 mod mcp;
 mod operations;
+mod policy;
 mod start;
 mod steer;

@@ -212,9 +212,9 @@ fn harness_file_named_in_the_task_is_listed_but_does_not_block() {
 fn draft_pull_request_holds_the_question_and_the_answer() {
     let env = TestEnv::new(RALPH);
     let folder = env.path("forge");
-    env.user_config(&json!({ "local_forge": folder }));
+    env.user_config(&json!({ "local_forge": folder, "publish": "pr" }));
     let repo = repo(&env, "repo", WRONG);
-    let more = json!({"publish": "pr", "poll_seconds": 0.05});
+    let more = json!({"poll_seconds": 0.05});
     let asked = play(&repo, CHEAT, &more, &[]).exits(3).json();
     let forge = LocalForge::open(&folder, &ralph_loop_testkit::vars()).unwrap();
     let pr = forge.pr(1).unwrap();
@@ -233,9 +233,9 @@ fn draft_pull_request_holds_the_question_and_the_answer() {
 fn an_unverified_result_is_a_draft() {
     let env = TestEnv::new(RALPH);
     let folder = env.path("forge");
-    env.user_config(&json!({ "local_forge": folder }));
+    env.user_config(&json!({ "local_forge": folder, "publish": "pr" }));
     let repo = repo(&env, "repo", RIGHT);
-    play(&repo, FEATURE, &json!({"publish": "pr", "poll_seconds": 0.05}), &[]).exits(0);
+    play(&repo, FEATURE, &json!({"poll_seconds": 0.05}), &[]).exits(0);
     let forge = LocalForge::open(&folder, &ralph_loop_testkit::vars()).unwrap();
     let pr = forge.pr(1).unwrap();
     assert!(pr.draft && pr.body.contains("Done, unverified"), "{}", pr.body);

@@ -141,14 +141,14 @@ fn thorough_lists_hunks_not_covered_by_any_check() {
 #[test]
 fn fetching_a_pull_request_leaves_no_refs() {
     let env = TestEnv::new(RALPH);
-    env.user_config(&json!({ "local_forge": env.path("forge") }));
+    env.user_config(&json!({ "local_forge": env.path("forge"), "publish": "pr" }));
     let repo = TestRepo::new(
         &env,
         "repo",
         &[("PROMPT.md", "# Fix it\n"), ("test_part.py", TEST), ("part.py", WRONG)],
     );
     let agent = repo.agent("stub", "echo \"VALUE = 'right'\" > part.py\necho '<promise>COMPLETE</promise>'");
-    repo.configure(&[agent], CHECK, &json!({"publish": "pr", "poll_seconds": 0.05}));
+    repo.configure(&[agent], CHECK, &json!({"poll_seconds": 0.05}));
     repo.run(&[]).exits(0);
     let before = repo.git(&["for-each-ref"]);
     let proof = prove(&repo, &["1"]).exits(0).json();

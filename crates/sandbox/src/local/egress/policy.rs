@@ -208,6 +208,29 @@ impl EgressPolicy {
         }
     }
 
+    /// Why this machine must not contact `host` on behalf of others: it isn't on the public internet, and no rule
+    /// names it.
+    pub fn refuses_outside(&self, host: &str, port: u16) -> Option<String> {
+        let name = tidy(bare(host));
+        let is_endpoint = |e: &Endpoint| tidy(bare(&e.host)) == name && e.port == port;
+        let is_named =
+            |rule: &HostRule| rule.private && (rule.covers(&name, port) || rule.covers(&name, 443));
+        if self.endpoints.iter().any(is_endpoint) || self.allow.iter().any(is_named) {
+            return None;
+        }
+        let addresses = match name.parse() {
+            Ok(address) => Ok(vec![address]),
+            Err(_) => self.resolved(&name, port),
+        };
+        match addresses {
+            // The program that connects may take any of them.
+            Ok(found) => found
+                .into_iter()
+                .find_map(|at| Some(format!("it leads to {at}: {}", super::address::forbidden(at)?))),
+            Err(error) => Some(error.why),
+        }
+    }
+
     fn resolved(&self, host: &str, port: u16) -> Result<Vec<IpAddr>, Unreachable> {
         (self.resolver)(host, port).map_err(|error| Unreachable {
             kind: EgressKind::Unresolved,
@@ -284,6 +307,25 @@ mod tests {
         }
         let mixed = policy(&["example.org"], "10.0.0.1 93.184.216.34").addresses("example.org", 443).unwrap();
         assert_eq!(mixed.addresses, ["93.184.216.34:443".parse().unwrap()]);
+    }
+
+    #[test]
+    fn the_machine_itself_contacts_public_and_named_hosts_only() {
+        let refused = |host: &str, port, to| policy(&[], to).refuses_outside(host, port).is_some();
+        assert!(!refused("example.org", 443, "93.184.216.34") && !refused("93.184.216.34", 22, ""));
+        for to in ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "93.184.216.34 192.168.0.1"] {
+            assert!(refused("example.org", 443, to), "{to}");
+        }
+        for host in ["127.0.0.1", "[::1]", "0.0.0.0", "10.1.2.3", "[::ffff:127.0.0.1]"] {
+            assert!(refused(host, 443, "93.184.216.34"), "{host}");
+        }
+        assert!(!refused("localhost", 4000, "127.0.0.1") && refused("localhost", 4001, "127.0.0.1"));
+        let mut named = policy(&[], "10.0.0.1");
+        named.allow.push(HostRule::parse("git.corp.example").unwrap().named_by_user());
+        assert_eq!(named.refuses_outside("git.corp.example", 22), None);
+        assert!(named.refuses_outside("other.corp.example", 22).is_some());
+        named.resolver = Arc::new(|_, _| Err(io::Error::other("no such name")));
+        assert!(named.refuses_outside("nowhere.example", 443).unwrap().contains("cannot be resolved"));
     }
 
     #[test]

@@ -26,7 +26,8 @@ impl<'a> Hosted<'a> {
         );
         let repo = TestRepo::new(env, "repo", &[("ralph.json", &task)]);
         repo.git(&["remote", "add", "origin", &fake.git_url()]);
-        let mut config = json!({ "publish": "pr", "poll_seconds": 0.02 });
+        env.user_config(&json!({ "publish": "pr" }));
+        let mut config = json!({ "poll_seconds": 0.02 });
         for (key, value) in more.as_object().into_iter().flatten() {
             config[key] = value.clone();
         }

@@ -355,7 +355,7 @@ fn repo_cannot_choose_the_push_target() {
             "a folder",
             |place| {
                 let folder = place.env.path("forge");
-                place.config(&json!({"local_forge": folder, "publish": "pr"}));
+                place.config(&json!({"local_forge": folder}));
             },
             "results to be pushed to the folder `",
             Own::Trust,
@@ -375,7 +375,51 @@ fn repo_cannot_choose_the_push_target() {
             "results to be pushed to the remote `work`",
             Own::Config(json!({"remote": "work"})),
         ),
+        attack(
+            "whether at all, by the configuration",
+            |place| {
+                place.git(&["init", "-q", "--bare", "../remote.git"]);
+                place.git(&["remote", "add", "origin", "../remote.git"]);
+                place.config(&json!({"publish": "push"}));
+            },
+            "results to be pushed (.ralph/config.json: publish)",
+            Own::Config(json!({"publish": "push"})),
+        ),
+        attack(
+            "whether at all, by the task",
+            |place| {
+                place.env.user_config(&json!({"local_forge": place.env.path("forge"), "poll_seconds": 0.05}));
+                place.git(&["rm", "-q", "PROMPT.md"]);
+                let task = json!({"task": "Write part.txt", "git": {"create_pr": true},
+                    "acceptance_criteria": [{"type": "file_exists", "path": "part.txt"}]});
+                place.write("ralph.json", &task.to_string());
+                place.track("ralph.json");
+            },
+            "a pull request to be opened (ralph.json: publish)",
+            Own::Trust,
+        ),
     ]);
+}
+
+/// A task format that publishes by default starts without a question, and leaves the result here until that is allowed.
+#[test]
+fn a_task_format_publishes_only_if_the_user_allows_it() {
+    let place = Place::new();
+    let forge = place.env.path("forge");
+    place.env.user_config(&json!({"local_forge": forge, "poll_seconds": 0.05}));
+    place.git(&["rm", "-q", "PROMPT.md"]);
+    let task = "---\ntask_id: part\ntest_command: test -f part.txt\nmax_iterations: 3\nmax_wall_time_minutes: 5\n\
+        max_cost_usd_estimate: 1\npr:\n  draft: true\n---\n\n# Task: Write part.txt\n\n## Success criteria\n\n### Milestone M1: works\n\n\
+        - [ ] M1.1 It is there\n  - verify: `test -f part.txt`\n\
+        - [ ] M1.2 It is not empty\n  - verify: `test -s part.txt`\n";
+    place.write("ralph_task.md", task);
+    place.track("ralph_task.md");
+    let done = place.run(&["--worktree"]).exits(0);
+    assert!(done.stderr.contains("which only you can allow"), "{}", done.stderr);
+    assert!(done.json()["pr_url"].is_null(), "{}", done.stdout);
+    place.ralph(&["trust", "--yes"]).exits(0);
+    let done = place.run(&["--worktree"]).exits(0);
+    assert!(done.json()["pr_url"].is_string(), "{}", done.stdout);
 }
 
 #[test]
@@ -570,6 +614,8 @@ fn image_that_gets_agent_keys_needs_permission() {
     assert_eq!(waits(&place, &[]), [""; 0], "the user says so, too");
 
     let place = Place::new();
+    // Its format asks for a pull request.
+    place.env.user_config(&json!({"publish": "pr"}));
     place.write("ralph_task.md", &task("evil/claude"));
     let asks = waits(&place, &["ralph_task.md"]);
     assert!(

@@ -163,7 +163,7 @@ fn concurrent_approvals_are_all_kept() {
     }
     for name in &names {
         let shown = place.ralph(&["trust", "--show", "--json", name]).exits(0).json();
-        assert_eq!(shown["asks"].as_array().unwrap().len(), 2, "{name}: {shown}");
+        assert_eq!(shown["asks"].as_array().unwrap().len(), 3, "{name}: {shown}");
     }
 }
 

@@ -73,10 +73,12 @@ impl World {
         let machines: Vec<TestEnv> = builds.into_iter().map(TestEnv::new).collect();
         for machine in &machines {
             let stub = TestRepo::new(machine, "stub", &[]).script("stub.sh", &format!("{alone}\n{agent}"));
-            machine.user_config(&json!({
+            let config = json!({
                 "agents": [{ "name": "stub", "command_argv": [stub] }], "local_forge": home.path("forge"),
                 "poll_seconds": 0.05, "baseline": false, "max_iterations": 6, "isolation": "none",
-            }));
+            });
+            machine.user_config(&config);
+            machine.server_config(&config);
         }
         let fleet = until("a connection to the database", || Fleet::open(&postgres.url).ok());
         Some(Self {

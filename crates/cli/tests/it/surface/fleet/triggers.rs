@@ -48,7 +48,8 @@ impl Host {
 fn labelled(issue: u64, person: &str, at: &str) -> Value {
     json!({ "action": "labeled", "repository": { "full_name": "o/r" }, "sender": { "login": person },
         "label": { "name": "ralph" },
-        "issue": { "number": issue, "title": "Three parts", "state": "open", "updated_at": at } })
+        "issue": { "number": issue, "title": "Three parts", "body": "Write `part1.txt` to `part3.txt`.",
+            "state": "open", "updated_at": at } })
 }
 
 fn comment(issue: u64, id: u64, person: &str, text: &str) -> Value {
@@ -215,6 +216,7 @@ fn finished_checks_arrive_by_webhook_without_polling() {
         value.as_object_mut().unwrap().remove("poll_seconds");
         value["wait_for_checks"] = true.into();
         machine.user_config(&value);
+        machine.server_config(&value);
     }
     let host = Host::of(&world, json!([]));
     assert!(!host.clone.is_empty());

@@ -133,6 +133,49 @@ fn file_paths_stay_in_the_workspace_and_hide_secrets() {
 }
 
 #[test]
+fn a_viewer_reads_what_git_tracks_and_the_run_changed_and_nothing_else() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    repo.stub(
+        "mkdir new; echo work > new/part.txt; echo '<promise>COMPLETE</promise>'",
+        "grep -q work new/part.txt",
+    );
+    repo.write(".gitignore", "prod.env\nkeys/\n.ralph/\n");
+    repo.git(&["add", ".gitignore"]);
+    repo.git(&["commit", "-qm", "ignored"]);
+    let private = ["prod.env", "keys/AuthKey.p8", "backup.sql", "private/notes.txt"];
+    for name in private {
+        repo.write(name, "a canary of the owner\n");
+    }
+    let run = repo.run(&[]).exits(0).json()["run_id"].as_str().unwrap().to_owned();
+    let server = Served::start(&env, &repo.dir, &[]);
+    let viewer = server.person("vera", "viewer");
+    let get = |path: &str| server.send(&viewer, "GET", &format!("/runs/{run}/files{path}"), &[], None);
+    for name in private {
+        let reply = get(&format!("/{name}"));
+        assert!(reply.status >= 400 && !reply.text().contains("canary"), "{name}: {}", reply.text());
+    }
+    for folder in ["", "?path=keys", "?path=private", "?path=new"] {
+        let listed = get(folder).is(200).text();
+        for name in ["prod.env", "AuthKey.p8", "backup.sql", "keys", "private", "notes.txt"] {
+            assert!(!listed.contains(&format!("\"name\":\"{name}\"")), "{folder}: {listed}");
+        }
+    }
+    // Nor as the text of a task.
+    let operator = server.person("otto", "operator");
+    for name in ["prod.env", "backup.sql", "private/notes.txt"] {
+        let task = serde_json::json!({ "repo": repo.dir, "task_file": name });
+        for (who, path) in [(&viewer, "/lint"), (&operator, "/preview"), (&operator, "/runs")] {
+            let reply = server.send(who, "POST", path, &[], Some(&task));
+            assert!(reply.status >= 400 && !reply.text().contains("canary"), "{name}: {}", reply.text());
+        }
+    }
+    assert!(get("").text().contains("\"new\""), "the twin: a folder of the run");
+    assert_eq!(get("/new/part.txt").is(200).json()["text"], "work\n");
+    assert_eq!(get("/readme.txt").is(200).json()["text"], "hello\n");
+}
+
+#[test]
 fn run_artifacts_can_be_read() {
     let env = machine();
     let repo = TestRepo::with_task(&env);

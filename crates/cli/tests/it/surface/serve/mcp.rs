@@ -60,7 +60,7 @@ fn mcp_needs_a_token_and_the_same_origin() {
 fn mcp_uses_the_server_roles_queue_and_audit_log() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    env.user_config(&json!({"isolation": "none"}));
+    env.server_config(&json!({"isolation": "none"}));
     repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "configuration"]);

@@ -116,6 +116,7 @@ fn result_is_applied_from_the_dashboard() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     env.user_config(&json!({ "local_forge": env.path("forge") }));
+    env.server_config(&json!({ "local_forge": env.path("forge") }));
     repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "grep -q work part.txt");
     let run = repo.run(&["--worktree"]).exits(0).json()["run_id"].as_str().unwrap().to_owned();
     let server = Served::start(&env, &repo.dir, &[]);
