@@ -188,7 +188,8 @@ impl CliAgent {
             reason.push_str(&format!("; {fix}"));
         }
         if report.usage.model.is_none() {
-            report.usage.model = command::model(request).map(str::to_owned);
+            let asked = command::model(request).map(str::to_owned);
+            report.usage.model = asked.or_else(|| self.user.model.clone());
         }
         Ok(report)
     }

@@ -30,6 +30,7 @@ const AUTH: &[&str] = &[
     "api key not valid",
     "api_key_invalid",
     "401 unauthorized",
+    "error: 401",
     "403 forbidden",
     "missing environment variable",
     "unauthenticated",

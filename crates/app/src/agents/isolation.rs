@@ -340,6 +340,23 @@ fn own_settings(env: &Environment, name: &str, keys: &[&str]) -> Vec<String> {
     files.chain(keys.iter().filter_map(|key| env.vars().get(key))).collect()
 }
 
+/// Variables for keys that an agent's own settings name.
+pub fn own_key_variables(env: &Environment, name: &str) -> Vec<String> {
+    own_settings(env, name, &[]).iter().flat_map(|text| values(text, &["env_key"])).collect()
+}
+
+/// A top-level value of an agent's own TOML settings.
+pub(crate) fn own_value(env: &Environment, name: &str, key: &str) -> Option<String> {
+    own_settings(env, name, &[]).iter().find_map(|text| top_value(text, key))
+}
+
+fn top_value(toml: &str, key: &str) -> Option<String> {
+    let mut lines = toml.lines().map(str::trim).take_while(|line| !line.starts_with('['));
+    let value = lines.find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='))?.trim_start();
+    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    value.get(1..)?.split(quote).next().map(str::to_owned)
+}
+
 /// Quoted values of these keys in TOML or JSON.
 fn values<'a>(text: &'a str, keys: &'a [&str]) -> impl Iterator<Item = String> + 'a {
     keys.iter().flat_map(move |key| {
@@ -378,6 +395,13 @@ mod tests {
         let read = |keys: &'static [&str]| values(text, keys).collect::<Vec<_>>();
         assert_eq!(read(&["base_url", "baseURL"]), ["http://localhost:1/v1", "https://b.org"]);
         assert_eq!(read(&["env_key"]), ["MY_KEY"]);
+    }
+
+    #[test]
+    fn own_model_is_the_top_level_one() {
+        let text = "# model = \"no\"\nmodel_provider = \"mine\"\nmodel = 'gpt-5' # mine\n[profiles.x]\nmodel = \"other\"\n";
+        assert_eq!(top_value(text, "model").as_deref(), Some("gpt-5"));
+        assert_eq!(top_value("[profiles.x]\nmodel = \"other\"\n", "model"), None);
     }
 
     #[test]

@@ -307,6 +307,41 @@ fn passing_checks_without_a_promise_are_not_the_end_unless_the_policy_says_so() 
 }
 
 #[test]
+fn sentence_is_done_without_a_promise_when_a_red_check_is_green() {
+    for (source, red, verdict) in [
+        (".ralph/tasks/1f2e.md", "tests", Verdict::Candidate),
+        (".ralph/tasks/1f2e.md", "other", Verdict::NotPromised),
+        (".ralph/tasks/1f2e/PROMPT.md", "tests", Verdict::NotPromised),
+        ("PROMPT.md", "tests", Verdict::NotPromised),
+    ] {
+        let mut run = Run::new(|c| c.required_verifiers = Some(vec!["tests".into()])).and_prepared();
+        run.change(|facts| {
+            facts.spec.task.source = source.to_owned();
+            let checks = serde_json::json!({"results": [], "red": [red]});
+            facts.baseline_checks = serde_json::from_value(checks).unwrap();
+        });
+        assert_eq!(run.iteration("t1", false, false, true), Verdict::ChecksFail, "{source}");
+        assert_eq!(run.iteration("t2", false, true, true), verdict, "{source}, red: {red}");
+    }
+}
+
+#[test]
+fn agent_that_fails_twice_ends_the_run_with_its_reason() {
+    let mut run = Run::prepared();
+    for _ in 0..2 {
+        let end = SessionEnd::Failed { reason: "no such option `-p`".into() };
+        run.started().ended(end, false).checkpointed("t0");
+        while let Step::Verify { checks } = decide(&run.0) {
+            checks.iter().for_each(|name| drop(run.checked(name, false)));
+        }
+        assert_eq!(run.judged(), Verdict::SessionFailed);
+    }
+    let Step::Finish { reason, summary } = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
+    assert_eq!(reason, EndReason::Error);
+    assert!(summary.starts_with("No agent can work. a: no such option `-p`; `ralph probe"), "{summary}");
+}
+
+#[test]
 fn a_result_counts_only_for_the_tree_it_was_made_on() {
     let mut run = Run::prepared();
     run.iteration("t1", false, true, true);

@@ -20,6 +20,9 @@ const PROJECT_FILES: &[&str] = &[
     "pom.xml",
     "build.gradle",
     "build.gradle.kts",
+    "Gemfile",
+    "composer.json",
+    "mix.exs",
     "Makefile",
     "justfile",
 ];
