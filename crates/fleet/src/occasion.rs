@@ -9,7 +9,7 @@ use crate::schedule::Cron;
 use crate::trigger::{Limits, RepoTrigger, Schedule, Triggers};
 use jiff::Timestamp;
 use ralph_loop_app::trust::pinned::{Pinned, PinnedTask};
-use ralph_loop_app::{Overrides, Workplace, RunRequest, TaskInput};
+use ralph_loop_app::{Overrides, RunRequest, TaskInput, Workplace};
 use ralph_loop_protocol::control::{Control, Letter};
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::event::{Event, EventBody};

@@ -65,7 +65,10 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
 
 /// Approval needed before fetching the repo that another repo's task names: it is fetched with the user's
 /// rights into a sandbox whose commands the task chooses. Connects to nothing.
-pub(crate) fn asked_for_source(env: &Environment, request: &RunRequest) -> Result<Option<TrustRequest>, AppError> {
+pub(crate) fn asked_for_source(
+    env: &Environment,
+    request: &RunRequest,
+) -> Result<Option<TrustRequest>, AppError> {
     let env = &env.for_run_of(request.asked_by.as_deref());
     if request.asked_in.is_some() || matches!(request.place, Workplace::Clone { .. }) {
         return Ok(None);

@@ -9,7 +9,7 @@ use crate::config::settings;
 use crate::config::settings::LoadedSettings;
 use crate::environment::{DATABASE, DEFAULT_PROVIDER, Environment, MissingVariable};
 use crate::error::AppError;
-use crate::request::{NotifyRequest, Workplace, RunRequest, TaskInput};
+use crate::request::{NotifyRequest, RunRequest, TaskInput, Workplace};
 use crate::trust::screen::{PUBLISH, loader_asks};
 use crate::trust::store::{StoreError, TrustStore};
 use crate::trust::{self, Ask, PrivilegeKind, quoted};

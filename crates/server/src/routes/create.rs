@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use ralph_loop_app::config::{model_access, models, settings};
 use ralph_loop_app::race::RaceBy;
 use ralph_loop_app::trust::pinned::Pinned;
-use ralph_loop_app::{Environment, Overrides, Workplace, RaceRequest, RunRequest, TaskInput, Unfinished};
+use ralph_loop_app::{Environment, Overrides, RaceRequest, RunRequest, TaskInput, Unfinished, Workplace};
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::id::{Digest, RunId};
 use ralph_loop_task::config::{Isolation, Mode, ProviderName, SandboxConfig};

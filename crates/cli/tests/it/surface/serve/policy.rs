@@ -1,6 +1,6 @@
 //! What a server does for others follows the server's policy, never what its owner allows themselves.
 
-use super::machine::{Served, machine, patient};
+use super::machine::{Served, machine, waiting_script};
 use ralph_loop_testkit::env::until;
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn settings_of_operators_run(env: &TestEnv) -> Option<Value> {
     let run = made.is(201).json()["id"].as_str().unwrap().to_owned();
     server.row_when(&run, "the end", |row| row["status"] == "done");
     let spec = std::fs::read_to_string(repo.record(&run).join("spec.json")).unwrap();
-    // Each machine has a folder of its own.
+    // Each machine has its own folder.
     let spec = spec.replace(&env.path("").display().to_string(), "/machine/");
     Some(serde_json::from_str::<Value>(&spec).unwrap()["settings"].clone())
 }
@@ -53,7 +53,7 @@ fn nothing_the_owner_allows_themselves_counts_for_a_run_of_the_server() {
 fn only_an_admin_asks_for_less_than_the_strongest_sandbox() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let server = Served::start(&env, &repo.dir, &[]);
     let operator = server.person("otto", "operator");
     for isolation in ["none", "landlock"] {
@@ -99,7 +99,7 @@ fn no_private_address_is_contacted_unless_the_policy_lists_it() {
 fn a_queued_task_starts_as_it_was_approved_or_not_at_all() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let server = Served::start(&env, &repo.dir, &["--jobs", "1"]);
     let start = || -> String {
         let wanted = json!({ "repo": repo.dir, "task_file": "PROMPT.md", "isolation": "none" });
