@@ -332,13 +332,18 @@ fn agent_that_fails_twice_ends_the_run_with_its_reason() {
         let end = SessionEnd::Failed { reason: "no such option `-p`".into() };
         run.started().ended(end, false).checkpointed("t0");
         while let Step::Verify { checks } = decide(&run.0) {
-            checks.iter().for_each(|name| drop(run.checked(name, false)));
+            for name in &checks {
+                run.checked(name, false);
+            }
         }
         assert_eq!(run.judged(), Verdict::SessionFailed);
     }
     let Step::Finish { reason, summary } = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
     assert_eq!(reason, EndReason::Error);
-    assert!(summary.starts_with("No agent can work. a: no such option `-p`; `ralph probe"), "{summary}");
+    assert!(
+        summary.starts_with("No agent can work. a: no such option `-p`; run `ralph probe a`; b: no such"),
+        "{summary}"
+    );
 }
 
 #[test]
