@@ -436,7 +436,7 @@ fn an_agent_that_unhides_a_file_does_not_get_it() {
     fs::remove_file(pair.agent_copy.join("deep/.gitignore")).unwrap();
     back(&mut both);
     pair.user.write("open.txt", "open\n");
-    assert_eq!(both.take_in().unwrap(), ["open.txt"]);
+    assert_eq!(both.pull_user_edits().unwrap(), ["open.txt"]);
     back(&mut both);
     assert!(!objects_of(&pair).contains("CANARY"));
     assert!(!pair.agent_copy.join("prod.env").exists() && !pair.agent_copy.join("private").exists());
