@@ -19,7 +19,7 @@ fn every_outcome_is_named_with_what_to_do() {
     let table = [
         (ok, "", ExecEnd::Exited(0), ProbeStatus::Ok, "answered: OK", ""),
         (login, "", ExecEnd::Exited(1), ProbeStatus::Auth, "Not logged in", "/login"),
-        ("", "", ExecEnd::TimedOut, ProbeStatus::Timeout, "no answer within 5 min", "by hand"),
+        ("", "", ExecEnd::TimedOut, ProbeStatus::Timeout, "no answer within 5 min", "yourself"),
         (
             "",
             "sh: claude: not found",
@@ -28,7 +28,7 @@ fn every_outcome_is_named_with_what_to_do() {
             "not found",
             "npm install",
         ),
-        ("", "boom", ExecEnd::Exited(1), ProbeStatus::Failed, "boom", "by hand"),
+        ("", "boom", ExecEnd::Exited(1), ProbeStatus::Failed, "boom", "yourself"),
     ];
     for (stdout, stderr, end, status, message, hint) in table {
         let report = tried(&claude, &Canned::new(stdout, stderr, end));

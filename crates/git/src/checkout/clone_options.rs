@@ -26,8 +26,8 @@ impl CloneDepth {
             args.extend(self.base.iter().map(|base| format!("--branch={base}")));
         }
         if !self.sparse.is_empty() {
-            // A server that can't filter sends all files; git warns and continues.
-            args.extend(["--sparse", "--filter=blob:none"].map(str::to_owned));
+            // Not `--filter`: git on a tree reaches no server, so it needs every object here.
+            args.push("--sparse".to_owned());
         }
         args
     }

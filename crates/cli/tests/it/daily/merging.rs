@@ -149,7 +149,7 @@ fn changed_repo_hooks_must_be_reviewed_first() {
     repo.git(&["config", "core.hooksPath", ".hooks"]);
     let done = repo.ralph(&["apply", "--squash"]).exits(0);
     assert!(
-        done.stderr.contains("look at `.hooks/commit-msg` first, which the result changes"),
+        done.stderr.contains("review `.hooks/commit-msg` first, which the result changes"),
         "{}",
         done.stderr
     );

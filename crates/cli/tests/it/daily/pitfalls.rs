@@ -329,7 +329,8 @@ fn missing_promise_names_the_setting_that_drops_it() {
     let repo = calc(&env);
     program(&env, "mine", "cat > /dev/null\necho 'x = 2' > calc.py\necho 'I have set it to two.'");
     env.user_config(&json!({"agents": [{"name": "mine", "command_argv": ["mine"]}]}));
-    let run = ["run", "--isolation", "none", "-n", "2", "Make calc.x two"];
+    repo.write("PROMPT.md", "# Make calc.x two\n");
+    let run = ["run", "--isolation", "none", "-n", "2"];
     let done = TestEnv::finish(env.ralph_command(&repo.dir, &run).env("PATH", path(&env)));
     assert_ne!(done.code, Some(0), "{}", done.stderr);
     assert!(

@@ -173,11 +173,15 @@ fn outside_pull_requests_and_edited_issues_start_nothing() {
     job.assert_starts_nothing("issues", &job.issue(number, title, body, other), "not the label");
     let said = |text: &str| json!({ "action": "created", "comment": { "body": text, "user": { "login": "ralph-user" } } });
     for text in ["please /ralph", "/ralphs", ""] {
-        job.assert_starts_nothing("issue_comment", &job.issue(number, title, body, said(text)), "no comment");
+        job.assert_starts_nothing(
+            "issue_comment",
+            &job.issue(number, title, body, said(text)),
+            "begin with `/ralph`",
+        );
     }
     let mut pull = job.issue(number, title, body, said("/ralph"));
     pull["issue"]["pull_request"] = json!({ "url": "x" });
-    job.assert_starts_nothing("issue_comment", &pull, "no tasks");
+    job.assert_starts_nothing("issue_comment", &pull, "a pull request can't be a task");
     for name in ["pull_request", "pull_request_target", "workflow_run", "push"] {
         job.assert_starts_nothing(name, &json!({}), "start nothing");
     }

@@ -48,7 +48,7 @@ fn promise_after_the_last_sentence_counts_and_one_inside_is_reported() {
     let told: Vec<String> =
         repo.events_named("notice").iter().map(|e| e["message"].as_str().unwrap().to_owned()).collect();
     assert!(told.iter().any(|words| words.contains("the promise was not alone on its line")), "{told:?}");
-    assert!(told.iter().any(|words| words.contains("2 sessions in a row did not say")), "{told:?}");
+    assert!(told.iter().any(|words| words.contains("2 sessions in a row didn't say")), "{told:?}");
     let prompt = repo.run_file("iterations/2/prompt.md");
     assert!(prompt.contains("the task isn't claimed as done"), "{prompt}");
 }
@@ -61,7 +61,7 @@ fn missing_promise_is_reported_at_the_end() {
     let run = repo.run(&["--max-iterations", "1"]).exits(1).json();
     assert!(run["summary"].as_str().unwrap().contains("no session said that the task is done"), "{run}");
     let status = repo.ralph(&["status"]).exits(0).stdout;
-    assert!(status.contains("the checks pass; no session said"), "{status}");
+    assert!(status.contains("the checks pass; no session has printed"), "{status}");
 }
 
 #[test]

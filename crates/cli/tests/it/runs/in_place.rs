@@ -360,8 +360,8 @@ fn landlock_in_place_applies_changes_and_ignores_agent_settings() {
         "test -f part.txt",
     );
     let done = fenced!(repo.ralph(&["run", "--json", "--isolation", "landlock"]));
-    // The attributes need a filter that the user doesn't have, so `ralph` asks the user.
-    done.exits(3);
+    // Attributes are files like any other: only the user's own filters run, and those in the sandbox.
+    done.exits(0);
     assert_eq!(repo.read("part.txt"), "part\n");
     assert!(!planted.exists(), "a filter of the agent was run outside the sandbox");
 }
