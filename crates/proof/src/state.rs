@@ -289,7 +289,7 @@ fn is_unloadable(state: &ProofState, name: &str) -> bool {
 
 /// Run C: whether new or changed tests fail on the original product.
 fn by_new_tests(state: &ProofState, commit: &TreeRun) -> Result<Verdict, Tree> {
-    if state.harness.iter().all(HarnessChange::is_soft) {
+    if state.harness.iter().all(HarnessChange::may_be_product) {
         return Ok(unverified(GREEN_BEFORE));
     }
     let run = state.run(Tree::OriginalProduct)?;
@@ -493,6 +493,7 @@ mod tests {
             ("no", &["watched"], &[(B, "ok"), (A, "no")], "BA own tests"),
             ("no", &["watched"], &[(B, "ok"), (A, "ok")], "BA independent"),
             ("ok", &["watched"], &[(B, "ok"), (A, "no")], "BA unverified"),
+            ("ok", &["named"], &[(B, "ok"), (A, "no"), (C, "no")], "BAC own tests"),
             ("ok", &["watched", "changed"], &[(B, "ok"), (A, "ok"), (C, "no")], "BAC own tests"),
             ("no", &["watched", "changed"], &[(B, "ok"), (A, "no"), (A2, "ok")], "BAa own tests"),
             ("no", &["watched", "changed"], &[(B, "ok"), (A, "no"), (A2, "no")], "BAa asks"),

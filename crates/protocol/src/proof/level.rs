@@ -127,7 +127,12 @@ impl HarnessChange {
     /// Whether the file may be part of the product: only its name, the watcher or the task makes it harness. Its
     /// change is listed but doesn't block.
     pub fn is_soft(&self) -> bool {
-        self.named || matches!(self.source, HarnessSource::Watched | HarnessSource::Shadow)
+        self.named || self.may_be_product()
+    }
+
+    /// Whether nothing but the watcher, or the name of an installed module, speaks against the product.
+    pub fn may_be_product(&self) -> bool {
+        matches!(self.source, HarnessSource::Watched | HarnessSource::Shadow)
     }
 
     /// Whether it is a manifest, which also describes the product.

@@ -152,8 +152,9 @@ impl Driver {
         }
         let all = found.state.harness.iter();
         let changes: Vec<&HarnessChange> = match tree {
-            // What may be the product isn't taken for a test.
-            Tree::OriginalTests | Tree::OriginalProduct => all.filter(|change| !change.is_soft()).collect(),
+            Tree::OriginalTests => all.filter(|change| !change.is_soft()).collect(),
+            // A script that may be the product isn't a test.
+            Tree::OriginalProduct => all.filter(|change| !change.may_be_product()).collect(),
             _ => all.collect(),
         };
         let made = match tree {
