@@ -15,8 +15,7 @@ use ralph_loop_agents::{
     ToolsAgent, presets,
 };
 use ralph_loop_core::clock::SystemClock;
-use ralph_loop_core::driver::DriverParts;
-use ralph_loop_core::{CancelFlag, Helpers, Refusals, WriterOptions};
+use ralph_loop_core::{CancelFlag, Helpers, Refusals, RunPorts, WriterOptions};
 use ralph_loop_domain::model::price::PriceTable;
 use ralph_loop_domain::model::{ModelClient, Pricing};
 use ralph_loop_domain::ports::{Agent, Sandbox, Workspace};
@@ -113,7 +112,7 @@ pub fn parts(
     lock: &RunLock,
     cancel: Arc<CancelFlag>,
     report: &dyn Reporter,
-) -> Result<DriverParts, AppError> {
+) -> Result<RunPorts, AppError> {
     let places = places(env, home, &spec.run_id);
     let other = handover::connect(env, spec, &repo)?;
     let redactor = Arc::new(env.redactor(&spec.origin));
@@ -160,7 +159,7 @@ pub fn parts(
     };
     let access = ModelAccess::new(env, spec, &redactor);
     let custom_checks = hidden::checks(home, &spec.run_id, &cancel);
-    Ok(DriverParts {
+    Ok(RunPorts {
         dir: RalphDir::of(folder),
         home: RalphDir::of(spec.home()),
         cooldowns: home.folder_cooldowns(spec.home()),

@@ -4,8 +4,9 @@
 //! only what is missing. The remaining gap is between sending and journaling; messages carry a stable id for
 //! that.
 
-use crate::context::{CancelFlag, Context};
+use crate::cancel::CancelFlag;
 use crate::error::DriveError;
+use crate::ledger::Ledger;
 use ralph_loop_domain::ports::{Clock, Notification, Notifier};
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::{OpenOccasion, RunState};
@@ -15,7 +16,6 @@ use ralph_loop_journal::journal::{Journal, Places};
 use ralph_loop_protocol::display::sanitize;
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::event::{Effect, EventBody, Notified};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 const WHY: usize = 300;
@@ -30,7 +30,7 @@ fn outstanding<'a>(
     })
 }
 
-impl Context {
+impl Ledger {
     /// Sends due notifications. Failures are journaled but never fail a run, and stay out of `errors.log`,
     /// because the agent can't fix them.
     pub fn notify_due(&mut self) -> Result<(), DriveError> {
@@ -41,7 +41,7 @@ impl Context {
             self.journal.barrier()?;
             self.intend(Effect::Notification, format!("{} {}", open.of, open.occasion.as_str()))?;
             self.boundary("notify.before");
-            self.still_holds()?;
+            self.check_lease()?;
             let sent = send(&mut self.notifiers, &open, &message);
             self.boundary("notify.sent");
             for (by, result) in sent {
@@ -55,7 +55,7 @@ impl Context {
     }
 
     fn clean(&self, message: Notification) -> Notification {
-        let clean = |text: String| self.shown_elsewhere(&text);
+        let clean = |text: String| self.redact_for_display(&text);
         Notification {
             title: sanitize::line(&clean(message.title)).into_owned(),
             text: clean(message.text),
@@ -104,11 +104,10 @@ pub fn catch_up(
         return Ok(0);
     }
     let cancel = Arc::new(CancelFlag::default());
-    let mut ctx =
-        Context::new(state, journal, dir, home, clock, redactor, Vec::new(), cancel, PathBuf::new());
-    ctx.notifiers = notifiers;
-    ctx.notify_due()?;
-    ctx.settle()?;
+    let mut ledger = Ledger::new(state, journal, dir, home, clock, redactor, Vec::new(), cancel);
+    ledger.notifiers = notifiers;
+    ledger.notify_due()?;
+    ledger.settle()?;
     Ok(due)
 }
 

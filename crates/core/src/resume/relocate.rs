@@ -2,7 +2,7 @@
 
 use crate::error::DriveError;
 use crate::resume::run_writer::over_named_spec;
-use crate::step::prepare::protected_patterns;
+use crate::steps::prepare::protected_patterns;
 use ralph_loop_domain::decide::decide;
 use ralph_loop_domain::ports::{Baseline, Clock};
 use ralph_loop_domain::redact::Redactor;

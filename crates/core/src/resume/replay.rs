@@ -2,7 +2,7 @@
 //! model, runs no command, changes nothing.
 
 use crate::prompt::{self, PromptFiles};
-use crate::step::stuck_signs;
+use crate::steps::stuck_signals;
 use ralph_loop_domain::decide::{Step, decide, judge};
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
@@ -126,7 +126,7 @@ impl<'a> Replayed<'a> {
                     }
                 }
                 if let Some(current) = self.state.iterations.current.clone() {
-                    let today = stuck_signs::score(&self.state, &current, failure.as_ref(), evidence);
+                    let today = stuck_signals::score(&self.state, &current, failure.as_ref(), evidence);
                     if (today.loop_score - signals.loop_score).abs() > 0.001 {
                         let told = |score: f64, why: &[String]| {
                             one_line(&format!("{score:.2}: {}", why.join("; ")), 300)

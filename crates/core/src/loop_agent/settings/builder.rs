@@ -4,13 +4,13 @@ use super::frozen::{check_records, check_workspace};
 use super::options::{BuildError, Completion, ContextFile, Limits};
 use super::source::PortSource;
 use crate::clock::SystemClock;
-use crate::driver::DriverParts;
 use crate::handle::RalphStatus;
 use crate::help::{Helpers, StuckContext};
 use crate::loop_agent::LoopAgent;
 use crate::loop_agent::agent::RuledAgent;
 use crate::loop_agent::callbacks::Callbacks;
 use crate::loop_agent::check::{Advisor, advice_fn};
+use crate::ports::RunPorts;
 use crate::refusals::Refusals;
 use ralph_loop_domain::ports::{Agent, Clock, Forge, GitRemote, Notifier, Sandbox, SandboxKeeper, Workspace};
 use ralph_loop_domain::redact::Redactor;
@@ -240,21 +240,21 @@ impl LoopAgentBuilder {
         let checks = checks.into_iter().filter_map(Completion::own_check).collect();
         let (callbacks, advisor) = (std::mem::take(&mut self.callbacks), std::mem::take(&mut self.advisor));
         let record = home.record(&spec.run_id);
-        let parts = self.parts(&spec, &home, (sandbox, workspace), clock);
-        let source = PortSource { spec, home, parts: Some(parts), exists, driver: None };
+        let ports = self.ports(&spec, &home, (sandbox, workspace), clock);
+        let source = PortSource { spec, home, ports: Some(ports), exists, run: None };
         let agent = LoopAgent::of(Box::new(source), Some(record), checks);
         *agent.shared.callbacks() = callbacks;
         *agent.shared.advisor() = advisor;
         Ok(agent)
     }
 
-    fn parts(
+    fn ports(
         mut self,
         spec: &RunSpec,
         home: &StateHome,
         (sandbox, workspace): (Box<dyn Sandbox>, Box<dyn Workspace>),
         clock: Arc<dyn Clock>,
-    ) -> DriverParts {
+    ) -> RunPorts {
         let (run, dir) = (&spec.run_id, RalphDir::of(&spec.workspace));
         let prompt = self.system_prompt.take();
         let ruled = self.agents.into_iter().map(|(_, agent)| -> Box<dyn Agent> {
@@ -263,7 +263,7 @@ impl LoopAgentBuilder {
             let max_tokens = config.and_then(|config| config.max_tokens_per_iteration);
             Box::new(RuledAgent { agent, system_prompt: prompt.clone(), max_tokens })
         });
-        DriverParts {
+        RunPorts {
             home: dir.clone(),
             dir,
             cooldowns: home.folder_cooldowns(spec.home()),
