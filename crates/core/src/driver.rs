@@ -48,36 +48,25 @@ pub fn step(run: &mut Run) -> Result<Progress, DriveError> {
     if steps::suspend(run, &step)? {
         return Ok(Progress::Idle);
     }
-    if matches!(step, Step::Work { .. }) && std::mem::take(&mut run.session.baseline_due) {
+    if matches!(step, Step::Work(_)) && std::mem::take(&mut run.session.baseline_due) {
         steps::recheck_baseline(run)?;
         return Ok(Progress::Continue);
     }
     tracing::debug!(?step, seq = run.state.seq.0, "next");
-    let recurs = matches!(step, Step::Work { .. } | Step::Checkpoint | Step::Verify { .. } | Step::Judge);
+    let recurs = matches!(step, Step::Work(_) | Step::Checkpoint(_) | Step::Verify { .. } | Step::Judge);
     match step {
         Step::Prepare => steps::prepare(run),
-        Step::Work { iteration, attempt, agent, model, role, skipped } => {
-            steps::work(run, iteration, attempt, &agent, model.as_deref(), role, skipped)
-        }
-        Step::Diagnose => steps::diagnose(run),
-        Step::Criticise => steps::criticise(run),
-        Step::CloseInterrupted => steps::close_interrupted(run),
-        Step::Void => steps::void(run),
-        Step::Checkpoint => steps::checkpoint(run),
+        Step::Work(session) => steps::work(run, session),
+        Step::Checkpoint(left) => steps::checkpoint(run, left),
         Step::Verify { checks } => steps::verify(run, &checks),
-        Step::Recheck { checks } => steps::recheck(run, &checks),
         Step::Judge => steps::judge(run),
+        Step::Recover(help) => steps::recover(run, help),
         Step::Wait { reason, until } => steps::wait(run, &reason, until),
-        Step::Mitigate { rung } => steps::mitigate(run, rung),
         Step::Prove => steps::prove(run),
-        Step::Push => steps::push(run),
-        Step::Publish => steps::publish(run),
-        Step::LookAtChecks => steps::look_at_checks(run),
-        Step::LookAtReview => steps::look_at_review(run),
-        Step::UpdatePr => steps::update_pr(run),
-        Step::AskPerson(need) => steps::ask(run, need),
+        Step::Publish(due) => steps::publish(run, due),
+        Step::AskUser(need) => steps::ask(run, need),
         Step::Finish { reason, summary } => steps::finish(run, reason, summary),
-        Step::AwaitPerson | Step::Done => return Ok(Progress::Idle),
+        Step::Done(_) => return Ok(Progress::Idle),
     }?;
     if recurs {
         run.ledger.end_step();
@@ -88,7 +77,7 @@ pub fn step(run: &mut Run) -> Result<Progress, DriveError> {
 /// The next step. No session starts if the engine's own work used up the time.
 fn next(run: &mut Run) -> Result<Step, DriveError> {
     match decide(&run.state) {
-        Step::Work { .. } if run.ledger.check_overhead()? => Ok(decide(&run.state)),
+        Step::Work(_) if run.ledger.check_overhead()? => Ok(decide(&run.state)),
         step => Ok(step),
     }
 }

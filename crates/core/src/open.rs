@@ -87,7 +87,7 @@ fn check_evidence(run: &mut Run) -> Result<(), DriveError> {
 fn check_tree(run: &mut Run) -> Result<(), DriveError> {
     let recorded = run.state.iterations.current.as_ref().is_some_and(|c| c.stage == Stage::Checkpointed);
     if recorded && Some(run.ports.workspace.tree()?) != run.state.work.tree {
-        checkpoint::checkpoint(run)?;
+        checkpoint::record_tree(run)?;
     }
     Ok(())
 }

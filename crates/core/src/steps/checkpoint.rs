@@ -5,11 +5,13 @@ use crate::error::DriveError;
 use crate::handover::text;
 use crate::run::Run;
 use crate::steps::{claims, recover};
+use ralph_loop_domain::decide::{Left, consequences};
 use ralph_loop_domain::ports::CheckpointRequest;
 use ralph_loop_domain::text::change_text::without_skip_marks;
 use ralph_loop_protocol::display::text::count;
-use ralph_loop_protocol::event::{EventBody, FileChange, Handed};
+use ralph_loop_protocol::event::{EventBody, FileChange, Handed, SessionEnd};
 use ralph_loop_protocol::id::CommitId;
+use ralph_loop_protocol::money::Usage;
 use std::path::Path;
 
 /// Files named in the journal; the commit has them all.
@@ -17,7 +19,55 @@ const FILES_MAX: usize = 200;
 /// Size limit of `git_diff.patch`.
 const PATCH_MAX: usize = 1024 * 1024;
 
-pub(crate) fn checkpoint(run: &mut Run) -> Result<(), DriveError> {
+pub(crate) fn checkpoint(run: &mut Run, left: Left) -> Result<(), DriveError> {
+    match left {
+        Left::Work => record_tree(run),
+        Left::Interruption => close_interrupted(run),
+        Left::Void => void(run),
+    }
+}
+
+/// Closes a session during which the engine died. Its cost is unknown; it doesn't count as an iteration.
+fn close_interrupted(run: &mut Run) -> Result<(), DriveError> {
+    let Some(current) = &run.ledger.state.iterations.current else { return Ok(()) };
+    let iteration = current.iteration;
+    run.record(EventBody::SessionEnded {
+        iteration,
+        end: SessionEnd::Interrupted,
+        promised: false,
+        message: String::new(),
+        usage: Usage::unknown(),
+        duration_ms: 0,
+        exit_code: None,
+        response: None,
+        survivors: 0,
+        claims: Vec::new(),
+        ask: None,
+        commit_message: None,
+        findings: None,
+        denials: 0,
+    })?;
+    Ok(())
+}
+
+/// Handles a session that wasn't an iteration.
+fn void(run: &mut Run) -> Result<(), DriveError> {
+    run.boundary("void.before");
+    let events = consequences(&run.ledger.state, run.clock.now());
+    let rests = events.iter().any(|e| matches!(e, EventBody::CooldownSet { .. }));
+    for body in events {
+        run.record(body)?;
+    }
+    if rests {
+        run.ledger.save_cooldowns()?;
+    }
+    run.flush()?;
+    run.boundary("void.after");
+    Ok(())
+}
+
+/// Records the tree, commits it and hands it back.
+pub(crate) fn record_tree(run: &mut Run) -> Result<(), DriveError> {
     run.boundary("checkpoint.before");
     let Some(current) = &run.ledger.state.iterations.current else { return Ok(()) };
     let (iteration, agent) = (current.iteration, current.agent.clone());

@@ -26,12 +26,12 @@ pub(crate) fn ask(run: &mut Run, need: NeedsHuman) -> Result<(), DriveError> {
 
 /// Suspends the run if that is requested and the next step isn't its end.
 pub(crate) fn suspend(run: &mut Run, step: &Step) -> Result<bool, DriveError> {
-    if matches!(step, Step::Work { .. } | Step::Wait { .. }) && run.cancel.rests_soon() {
+    if matches!(step, Step::Work(_) | Step::Wait { .. }) && run.cancel.rests_soon() {
         run.record(EventBody::Suspended { by: "the worker, between two iterations".into() })?;
         return Ok(true);
     }
     let Some(by) = run.suspend_by.clone() else { return Ok(false) };
-    let ends_anyway = matches!(step, Step::Done | Step::AwaitPerson | Step::Finish { .. });
+    let ends_anyway = matches!(step, Step::Done(_) | Step::Finish { .. });
     if ends_anyway || run.state.people.cancel_by.is_some() {
         return Ok(false);
     }

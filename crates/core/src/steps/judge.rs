@@ -40,7 +40,7 @@ pub(crate) fn judge(run: &mut Run) -> Result<(), DriveError> {
     let metric = evidence.metric.clone();
     let went_back = verdict != Verdict::Candidate && recover::keep_best(run, iteration, metric.as_ref())?;
     if claims::mark_met(run, iteration)? || went_back {
-        checkpoint::checkpoint(run)?;
+        checkpoint::record_tree(run)?;
     }
     // Its files show how it ended, including the engine's marks.
     let current = run.state.iterations.current.clone().unwrap_or(current);

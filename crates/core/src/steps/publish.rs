@@ -1,4 +1,4 @@
-//! Waits for the code host's checks and the review. Their results go to the next session.
+//! Publish: pushes, hands over, and reads the code host's checks and the review. Their results go to the next session.
 
 use crate::error::DriveError;
 use crate::handover::pr::{self, STATUS};
@@ -6,6 +6,7 @@ use crate::handover::{self, HandoverResult};
 use crate::run::Run;
 use crate::steps::stuck_signals;
 use jiff::{SignedDuration, Timestamp};
+use ralph_loop_domain::decide::Due;
 use ralph_loop_domain::handover::{Gate, GateFacts, SLOW_POLL, needs_review, next_poll};
 use ralph_loop_domain::ports::{CiCheck, CiState, Comment, DismissedApproval, PrState, Review, ReviewState};
 use ralph_loop_protocol::display::text::{tail, tail_lines};
@@ -17,13 +18,14 @@ const LOGS: usize = 3;
 const LOG_MAX: usize = 8 * 1024;
 const FEEDBACK_MAX: usize = 24 * 1024;
 
-pub(crate) fn look_at_checks(run: &mut Run) -> Result<(), DriveError> {
-    read_checks(run)?;
-    stuck_signals::notice_refused_work(run)
-}
-
-pub(crate) fn look_at_review(run: &mut Run) -> Result<(), DriveError> {
-    read_review(run)?;
+pub(crate) fn publish(run: &mut Run, due: Due) -> Result<(), DriveError> {
+    match due {
+        Due::Push => return handover::push(run),
+        Due::HandOver => return handover::publish(run),
+        Due::Checks => read_checks(run)?,
+        Due::Review => read_review(run)?,
+        Due::Update => update_pr(run)?,
+    }
     stuck_signals::notice_refused_work(run)
 }
 
@@ -96,13 +98,12 @@ fn poll_review(run: &mut Run) -> HandoverResult<()> {
 
 /// Updates the pull request once everything is there, unless an approval was withdrawn, changes were
 /// requested, or it was closed since.
-pub(crate) fn update_pr(run: &mut Run) -> Result<(), DriveError> {
+fn update_pr(run: &mut Run) -> Result<(), DriveError> {
     let tried = final_poll(run).and_then(|stands| match stands {
         true => pr::write_pr(run, PrOccasion::Proven),
         false => Ok(()),
     });
-    handover::record_attempt(run, tried)?;
-    stuck_signals::notice_refused_work(run)
+    handover::record_attempt(run, tried).map(|_| ())
 }
 
 fn final_poll(run: &mut Run) -> HandoverResult<bool> {

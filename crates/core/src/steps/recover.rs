@@ -1,8 +1,10 @@
-//! Mitigate: performs one recovery step.
+//! Recover: helps a stuck run, and goes back to an earlier tree after a read-only session changed files, or after a change
+//! made the metric worse.
 
 use crate::error::DriveError;
 use crate::run::Run;
 use crate::steps::consult;
+use ralph_loop_domain::decide::Help;
 use ralph_loop_domain::ports::WriteMode;
 use ralph_loop_domain::recovery::{self, Fallback};
 use ralph_loop_protocol::event::{EventBody, Rung, WentBack};
@@ -11,7 +13,18 @@ use ralph_loop_protocol::outcome::HumanReason;
 use ralph_loop_protocol::stuck::MeasuredNumber;
 use std::path::Path;
 
-pub(crate) fn mitigate(run: &mut Run, rung: Rung) -> Result<(), DriveError> {
+/// Files named in a sentence.
+const NAMES: usize = 5;
+
+pub(crate) fn recover(run: &mut Run, help: Help) -> Result<(), DriveError> {
+    match help {
+        Help::Rung(rung) => mitigate(run, rung),
+        Help::Doctor => consult::diagnose(run),
+        Help::Critic => consult::criticise(run),
+    }
+}
+
+fn mitigate(run: &mut Run, rung: Rung) -> Result<(), DriveError> {
     run.boundary("mitigate.before");
     let detail = recovery::words(&run.ledger.state, rung);
     let (mut benched, mut substitute) = (None, None);
@@ -37,8 +50,6 @@ pub(crate) fn mitigate(run: &mut Run, rung: Rung) -> Result<(), DriveError> {
     run.boundary("mitigate.after");
     Ok(())
 }
-
-const NAMES: usize = 5;
 
 /// Undoes changes of a session in a read-only role.
 pub(crate) fn undo_reader(run: &mut Run) -> Result<(), DriveError> {

@@ -18,6 +18,14 @@ use ralph_loop_task::config::VerifierConfig;
 use std::path::Path;
 
 pub(crate) fn verify(run: &mut Run, checks: &[String]) -> Result<(), DriveError> {
+    match run.state.iterations.current {
+        Some(_) => verify_iteration(run, checks),
+        None => recheck(run, checks),
+    }
+}
+
+/// Runs checks on the tree that a session left.
+fn verify_iteration(run: &mut Run, checks: &[String]) -> Result<(), DriveError> {
     run.boundary("verify.before");
     let (Some(current), Some(tree)) = (&run.ledger.state.iterations.current, run.state.work.tree.clone())
     else {
@@ -70,7 +78,7 @@ pub(crate) fn baseline_lacks_programs(state: &RunState) -> bool {
 }
 
 /// Repeats checks on the existing work and asks the user again if the environment still lacks something.
-pub(crate) fn recheck(run: &mut Run, checks: &[String]) -> Result<(), DriveError> {
+fn recheck(run: &mut Run, checks: &[String]) -> Result<(), DriveError> {
     let tree = run.ports.workspace.tree()?;
     let logs = run.record_dir.path().join("recheck");
     make_dir(&logs)?;

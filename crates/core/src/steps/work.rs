@@ -7,14 +7,13 @@ use crate::record::{guardrails, integrity, resources, task_book};
 use crate::run::Run;
 use crate::steps::checks::workspace_setup;
 use crate::steps::{checkpoint, prepare};
-use ralph_loop_domain::decide::consequences;
+use ralph_loop_domain::decide::NextSession;
 use ralph_loop_domain::model::Pricing;
 use ralph_loop_domain::ports::{AgentRequests, Ask, SessionReport, SessionRequest};
 use ralph_loop_domain::text::change_text;
 use ralph_loop_domain::text::claim::{Claim, claim};
 use ralph_loop_protocol::display::text::{head, one_line, tail};
 use ralph_loop_protocol::event::{EventBody, SessionEnd};
-use ralph_loop_protocol::id::AgentName;
 use ralph_loop_protocol::money::{CostBasis, Usage, Usd};
 use ralph_loop_task::config::{OutputFormat, Role};
 use ralph_loop_task::spec::RunSpec;
@@ -27,15 +26,8 @@ const COMMIT_MESSAGE_MAX: usize = 2000;
 /// Size limit of findings that a reviewer, tester or documenter leaves for the builder.
 const FINDINGS_MAX: usize = 8000;
 
-pub(crate) fn work(
-    run: &mut Run,
-    iteration: u32,
-    attempt: u32,
-    name: &AgentName,
-    model: Option<&str>,
-    role: Option<Role>,
-    skipped: Vec<String>,
-) -> Result<(), DriveError> {
+pub(crate) fn work(run: &mut Run, session: NextSession) -> Result<(), DriveError> {
+    let NextSession { iteration, attempt, agent: name, model, role, skipped } = session;
     run.boundary("work.before");
     run.ports.workspace.check_place(run.state.spec.commits_on_branch())?;
     checkpoint::pull_user_edits(run)?;
@@ -48,13 +40,13 @@ pub(crate) fn work(
         .ports
         .agents
         .iter()
-        .position(|agent| agent.name() == name)
+        .position(|agent| *agent.name() == name)
         .ok_or_else(|| DriveError::Wiring(format!("agent `{name}` was not wired")))?;
     let config = run
         .state
         .spec
         .settings
-        .agent(name)
+        .agent(&name)
         .cloned()
         .ok_or_else(|| DriveError::Wiring(format!("agent `{name}` is not configured")))?;
     run.session.read_only_from = match role {
@@ -73,8 +65,8 @@ pub(crate) fn work(
     run.record(EventBody::IterationStarted {
         iteration,
         attempt,
-        agent: name.clone(),
-        model: model.map(str::to_owned),
+        agent: name,
+        model: model.clone(),
         prompt: digest,
         skipped,
         role,
@@ -97,7 +89,7 @@ pub(crate) fn work(
         prompt: &text,
         prompt_file: &prompt_file,
         cwd: &cwd,
-        model,
+        model: model.as_deref(),
         timeout: config.timeout().min(run.state.time_left()),
         budget_left: (left > Usd::ZERO).then_some(left),
         config: &config,
@@ -108,7 +100,7 @@ pub(crate) fn work(
     };
     let log = run.ledger.open_log(&folder.join("output.log"))?;
     let actions = run.ledger.file(&folder.join("actions.jsonl"))?;
-    let model = model.map(str::to_owned).or_else(|| {
+    let model = model.clone().or_else(|| {
         let named = config.profile.as_deref().unwrap_or_else(|| spec.settings.models.default_name());
         let profile = config.kind.calls_model().then(|| spec.settings.models.get(named)).flatten();
         config.model.clone().or_else(|| profile.map(|profile| profile.litellm_model))
@@ -186,45 +178,6 @@ fn end_session(
         findings,
         denials,
     })?;
-    Ok(())
-}
-
-/// Closes a session during which the engine died. Its cost is unknown; it doesn't count as an iteration.
-pub(crate) fn close_interrupted(run: &mut Run) -> Result<(), DriveError> {
-    let Some(current) = &run.ledger.state.iterations.current else { return Ok(()) };
-    let iteration = current.iteration;
-    run.record(EventBody::SessionEnded {
-        iteration,
-        end: SessionEnd::Interrupted,
-        promised: false,
-        message: String::new(),
-        usage: Usage::unknown(),
-        duration_ms: 0,
-        exit_code: None,
-        response: None,
-        survivors: 0,
-        claims: Vec::new(),
-        ask: None,
-        commit_message: None,
-        findings: None,
-        denials: 0,
-    })?;
-    Ok(())
-}
-
-/// Handles a session that wasn't an iteration.
-pub(crate) fn void(run: &mut Run) -> Result<(), DriveError> {
-    run.boundary("void.before");
-    let events = consequences(&run.ledger.state, run.clock.now());
-    let rests = events.iter().any(|e| matches!(e, EventBody::CooldownSet { .. }));
-    for body in events {
-        run.record(body)?;
-    }
-    if rests {
-        run.ledger.save_cooldowns()?;
-    }
-    run.flush()?;
-    run.boundary("void.after");
     Ok(())
 }
 
