@@ -48,10 +48,6 @@ pub fn step(run: &mut Run) -> Result<Progress, DriveError> {
     if steps::suspend(run, &step)? {
         return Ok(Progress::Idle);
     }
-    if matches!(step, Step::Work(_)) && std::mem::take(&mut run.session.baseline_due) {
-        steps::recheck_baseline(run)?;
-        return Ok(Progress::Continue);
-    }
     tracing::debug!(?step, seq = run.state.seq.0, "next");
     let recurs = matches!(step, Step::Work(_) | Step::Checkpoint(_) | Step::Verify { .. } | Step::Judge);
     match step {

@@ -54,8 +54,6 @@ pub struct Ledger {
     step_time: (Duration, Duration),
     /// When the current step began, and the engine's own time before it, which no event records.
     own_time: (Duration, Duration),
-    /// Who suspended this process.
-    pub(crate) suspend_by: Option<String>,
     /// Live output for other processes.
     pub(crate) live: LiveLog,
     /// Interrupts a wait.
@@ -98,7 +96,6 @@ impl Ledger {
             cancel,
             custom_checks: BTreeMap::new(),
             notifiers: Vec::new(),
-            suspend_by: None,
             step_time: (Duration::ZERO, Duration::ZERO),
             own_time: (Duration::ZERO, Duration::ZERO),
             live,
@@ -299,7 +296,7 @@ impl Ledger {
 
     /// Whether to stop immediately.
     pub(crate) fn ends_now(&self) -> bool {
-        self.state.people.cancel_by.is_some() || self.suspend_by.is_some()
+        self.state.people.cancel_by.is_some() || self.cancel.get().is_some()
     }
 
     /// Marks a point between two effects, for fault injection.

@@ -46,13 +46,10 @@ mod ledger;
 pub mod loop_agent;
 mod notify;
 mod observers;
-mod open;
 mod ports;
 pub mod prompt;
 mod proof;
-mod prove_commit;
 mod record;
-mod refusals;
 mod result;
 pub mod resume;
 mod run;
@@ -69,10 +66,11 @@ pub use loop_agent::{
 };
 pub use notify::{catch_up, is_outstanding};
 pub use observers::{LiveStatus, Observer};
-pub use ports::{RunHooks, RunPorts};
-pub use prove_commit::{CommitProof, CommitToProve, HunkLimits, HunkReport, UnnoticedHunk, prove_commit};
+pub use ports::{Refusals, RunHooks, RunPorts};
+pub use proof::prove_commit::{
+    CommitProof, CommitToProve, HunkLimits, HunkReport, UnnoticedHunk, prove_commit,
+};
 pub use record::task_book::is_same_task;
-pub use refusals::Refusals;
 pub use resume::run_writer::{RunWriter, WriterOptions};
 pub use run::Run;
 pub use steps::consult::consult_doctor;

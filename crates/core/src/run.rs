@@ -9,7 +9,7 @@ use ralph_loop_journal::live::follow::Follower;
 use ralph_loop_protocol::event::{Event, EventBody};
 use ralph_loop_protocol::id::{Seq, TreeId};
 use ralph_loop_protocol::lease::DriverLease;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Deref;
 
 /// A run that this process drives. [`create`](Self::create) or [`resume`](Self::resume) it, then
@@ -21,19 +21,16 @@ pub struct Run {
     lease: DriverLease,
 }
 
-/// What is known only to the process that started a session; another process goes on without it.
+/// What only the process knows that started a session, from `Work` to the `Checkpoint` of the same session. Another one
+/// goes on without it.
 #[derive(Default)]
 pub(crate) struct SessionMemory {
-    /// Task version whose file is the baseline.
-    pub spec_version: u32,
     /// The tree at the start of a read-only session.
     pub read_only_from: Option<TreeId>,
     /// Submodule contents before the session.
     pub submodules_before: Option<BTreeMap<String, String>>,
-    /// Run the baseline checks again before the first session.
-    pub baseline_due: bool,
-    /// Known files of earlier runs that are neither proven nor approved.
-    pub left_paths: BTreeSet<String>,
+    /// Task version that this process compared with the task file; it looks at the file once per version.
+    pub spec_version: u32,
 }
 
 impl Run {

@@ -247,6 +247,7 @@ fn next_session(state: &RunState) -> Step {
         now: state.now,
     });
     match choice {
+        AgentChoice::Agent { .. } if state.baseline_due => Step::Prepare,
         AgentChoice::Agent { name, skipped } => Step::Work(NextSession {
             iteration: state.iterations.count + 1,
             attempt: state.iterations.attempts + 1,

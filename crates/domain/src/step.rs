@@ -10,7 +10,8 @@ use ralph_loop_task::config::Role;
 /// The next step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Prepare the workspace, take the start snapshot, and run the checks on it.
+    /// Prepare the workspace, take the start snapshot, and run the checks on it; or run them again, because what they
+    /// lacked may be installed now.
     Prepare,
     /// One fresh session.
     Work(NextSession),

@@ -29,8 +29,7 @@ pub(crate) fn apply(run: &mut Run) -> Result<(), DriveError> {
 /// Reads new controls. Returns what they mean for the current session.
 pub(crate) fn read(ledger: &mut Ledger) -> Result<Option<StopCause>, DriveError> {
     let mut stop = None;
-    if let Some(by) = ledger.cancel.get() {
-        ledger.suspend_by.get_or_insert_with(|| by.to_owned());
+    if ledger.cancel.get().is_some() {
         // A repeated request is urgent: no more time to end cleanly.
         stop = Some(if ledger.cancel.times() > 1 { StopCause::Cancelled } else { StopCause::Suspended });
     }

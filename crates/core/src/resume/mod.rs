@@ -1,5 +1,6 @@
-//! Continuing, moving and replaying a run.
+//! Opening, moving and replaying a run.
 
+mod open;
 pub mod relocate;
 pub mod replay;
 pub(crate) mod run_writer;

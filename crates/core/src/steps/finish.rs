@@ -30,15 +30,15 @@ pub(crate) fn suspend(run: &mut Run, step: &Step) -> Result<bool, DriveError> {
         run.record(EventBody::Suspended { by: "the worker, between two iterations".into() })?;
         return Ok(true);
     }
-    let Some(by) = run.suspend_by.clone() else { return Ok(false) };
+    let Some(by) = run.cancel.get() else { return Ok(false) };
     let ends_anyway = matches!(step, Step::Done(_) | Step::Finish { .. });
     if ends_anyway || run.state.people.cancel_by.is_some() {
         return Ok(false);
     }
     if run.ledger.observer.ends_for_good() {
-        inbox::cancel_instead(&mut run.ledger, &by)?;
+        inbox::cancel_instead(&mut run.ledger, by)?;
         return Ok(false);
     }
-    run.record(EventBody::Suspended { by })?;
+    run.record(EventBody::Suspended { by: by.into() })?;
     Ok(true)
 }

@@ -22,6 +22,6 @@ pub(crate) use prepare::prepare;
 pub(crate) use prove::prove;
 pub(crate) use publish::publish;
 pub(crate) use recover::recover;
-pub(crate) use verify::{recheck_baseline, verify};
+pub(crate) use verify::verify;
 pub(crate) use wait::wait;
 pub(crate) use work::work;

@@ -1,10 +1,10 @@
 //! Prepare: start snapshot, marker for hooks, link to the current iterations.
 
 use crate::error::DriveError;
-use crate::proof::surroundings;
 use crate::run::Run;
 use crate::steps::checks::baseline_checks::{self, BaselineEnd};
 use crate::steps::checks::{installed, missing_programs};
+use ralph_loop_domain::ports::Baseline;
 use ralph_loop_domain::secret_name::{FileSecrecy, file_secrecy};
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_safe_fs::SafeDir;
@@ -12,40 +12,37 @@ use ralph_loop_task::spec::RunSpec;
 
 pub(crate) fn prepare(run: &mut Run) -> Result<(), DriveError> {
     run.boundary("prepare.before");
+    let baseline = match run.state.baseline.clone() {
+        // What its checks lacked may be installed now.
+        Some(known) => known,
+        None => take_snapshot(run)?,
+    };
+    let surroundings = installed::sealed_surroundings(run);
+    if let BaselineEnd::Known(checks) = baseline_checks::check_baseline(run, &baseline)? {
+        run.boundary("prepare.kept");
+        run.record(EventBody::Prepared { baseline, surroundings, checks })?;
+        run.flush()?;
+        run.boundary("prepare.after");
+    }
+    missing_programs::report_missing_programs(run)?;
+    missing_programs::report_start_faults(run)
+}
+
+/// Takes the start snapshot.
+fn take_snapshot(run: &mut Run) -> Result<Baseline, DriveError> {
     link_record(run);
     let protected = protected_patterns(&run.ledger.state.spec);
     let baseline = run.ports.workspace.begin(&protected)?;
     run.boundary("prepare.snapshot");
-    for path in baseline.left_out.clone() {
+    for path in &baseline.left_out {
         // Files that look secret are reported where they are hidden from the agent.
-        if file_secrecy(std::path::Path::new(&path)) == FileSecrecy::Open {
+        if file_secrecy(std::path::Path::new(path)) == FileSecrecy::Open {
             run.notice(format!(
                 "`{path}` is too large for the snapshot: it is left alone and cannot be restored"
             ))?;
         }
     }
-    let surroundings = installed::sealed_surroundings(run);
-    let checks = match baseline_checks::check_baseline(run, &baseline)? {
-        BaselineEnd::Known(checks) => checks,
-        BaselineEnd::Stopped => return report_lacks(run),
-    };
-    run.boundary("prepare.kept");
-    run.record(EventBody::Prepared { baseline, surroundings, checks })?;
-    run.flush()?;
-    run.boundary("prepare.after");
-    report_lacks(run)
-}
-
-/// Reports what the environment lacks, before the first session.
-pub(crate) fn report_lacks(run: &mut Run) -> Result<(), DriveError> {
-    missing_programs::report_missing_programs(run)?;
-    missing_programs::report_start_faults(run)
-}
-
-/// Fingerprints of what checks depend on outside the workspace, at any path where they see it.
-pub(crate) fn fingerprints(run: &Run) -> surroundings::Fingerprints {
-    let spec = &run.ledger.state.spec;
-    surroundings::fingerprints(&run.ports.vars, &spec.settings, [&spec.workspace, run.ports.sandbox.root()])
+    Ok(baseline)
 }
 
 /// Links the record and `iterations` into `.ralph/`; a session may have removed them.

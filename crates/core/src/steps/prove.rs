@@ -5,10 +5,11 @@ use crate::error::DriveError;
 use crate::proof::surroundings;
 use crate::record::resources;
 use crate::run::Run;
+use crate::steps::checks::subject::{Finding, Subject};
 use crate::steps::checks::trees::{self, Checked};
-use crate::steps::checks::{baseline_checks, uncommitted};
+use crate::steps::checks::{baseline_checks, installed, uncommitted};
 use crate::steps::{claims, prepare, stuck_signals};
-use ralph_loop_domain::ports::{Baseline, ReleaseWhen};
+use ralph_loop_domain::ports::ReleaseWhen;
 use ralph_loop_domain::proof::{
     CLEAN_CHECKOUT, HarnessChange, Proof, ProofCheck, ProtectedEvidence, VERSION, Watching,
 };
@@ -18,8 +19,7 @@ use ralph_loop_proof::harness::Harness;
 use ralph_loop_proof::state::{Next, ProofState, Tree, TreeRun, Verdict, next};
 use ralph_loop_proof::suppressions;
 use ralph_loop_protocol::event::{CheckResult, EventBody, FileChange};
-use ralph_loop_protocol::id::{CommitId, Digest, TreeId};
-use std::path::PathBuf;
+use ralph_loop_protocol::id::{CommitId, Digest};
 use std::time::Duration;
 
 /// Bytes of the patch searched for suppression comments.
@@ -30,36 +30,6 @@ const DIFF_MAX: usize = 64 * 1024;
 const FILE_MAX: usize = 16 * 1024 * 1024;
 /// Lines kept in the journal.
 const LINES_MAX: usize = 20;
-
-/// What is to be proven.
-#[derive(Clone)]
-pub(crate) struct Subject {
-    /// What is handed over.
-    pub(crate) commit: CommitId,
-    /// What is checked out: the commit, possibly with your uncommitted changes.
-    pub(crate) checked: CommitId,
-    /// The original tree.
-    pub(crate) start: CommitId,
-    pub(crate) tree: TreeId,
-    pub(crate) baseline: Baseline,
-    pub(crate) logs: PathBuf,
-    /// Your uncommitted changes in it.
-    pub(crate) beside: Vec<String>,
-}
-
-/// A proof in progress.
-pub(crate) struct Finding {
-    pub(crate) state: ProofState,
-    pub(crate) harness: Harness,
-    pub(crate) verdict: Verdict,
-    /// Output of failed checks.
-    pub(crate) output: String,
-    /// What only you can fix.
-    pub(crate) hint: Option<String>,
-    /// How long each tree took, with its setup.
-    pub(crate) took: Vec<(Tree, Duration)>,
-    protected: Vec<ProtectedChange>,
-}
 
 pub(crate) fn prove(run: &mut Run) -> Result<(), DriveError> {
     run.boundary("prove.before");
@@ -73,12 +43,12 @@ pub(crate) fn prove(run: &mut Run) -> Result<(), DriveError> {
         return Ok(());
     };
     let commit = state.work.commit.clone().unwrap_or_else(|| baseline.head.clone());
-    let start = uncommitted::original_commit(run, &baseline.head, &baseline.head)?;
+    let (start, left) = uncommitted::original_commit(run, &baseline.head, &baseline.head)?;
     let started = run.clock.elapsed();
     run.record(EventBody::ProofStarted { commit: commit.clone(), clean: true })?;
     let logs = run.record_dir.path().join("proof");
     let checked = commit.clone();
-    let mut subject = Subject { commit, checked, start, tree, baseline, logs, beside: Vec::new() };
+    let mut subject = Subject { commit, checked, start, tree, baseline, logs, beside: Vec::new(), left };
     let protected = run.ports.workspace.protected_changes()?;
     let iteration = run.state.iterations.count;
     let protected = claims::take_claims(run, iteration, protected)?;
@@ -155,7 +125,7 @@ fn begin_finding(run: &Run, subject: &Subject, protected: &[ProtectedChange]) ->
         obstacles.push(format!("protected path {} was {}", change.path, change.change.as_str()));
     }
     obstacles.extend(missing_from(run, subject)?);
-    let replaced = surroundings::differences(&state.surroundings, &prepare::fingerprints(run));
+    let replaced = surroundings::differences(&state.surroundings, &installed::fingerprints(run));
     if !state.surroundings.is_empty() && !replaced.is_empty() {
         hint = Some(
             "programs or settings that the checks use changed on this machine: look at them, and start a new run (`--new`) if they are yours"
@@ -292,7 +262,7 @@ pub(crate) fn proof_of(run: &Run, subject: &Subject, found: &Finding) -> Result<
         question: verdict.question.clone(),
         approved_by: None,
         protected: ProtectedEvidence {
-            patterns: crate::steps::prepare::protected_patterns(&state.spec),
+            patterns: prepare::protected_patterns(&state.spec),
             changed: found.protected.clone(),
         },
         failed: verdict.failed.clone(),

@@ -3,13 +3,10 @@
 
 use crate::error::DriveError;
 use crate::run::Run;
-use crate::steps::checks::baseline_checks::{self, BaselineEnd};
 use crate::steps::checks::check::{CheckOptions, CheckOutcome, CheckRuns, CheckTarget, run_check};
 use crate::steps::checks::clean_checkout::{self, SetupEnd, make_dir};
 use crate::steps::checks::installed;
 use crate::steps::checks::missing_programs::fault_of;
-use crate::steps::prepare;
-use ralph_loop_domain::state::RunState;
 use ralph_loop_protocol::display::text::tail_lines;
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::id::TreeId;
@@ -67,16 +64,6 @@ fn verify_iteration(run: &mut Run, checks: &[String]) -> Result<(), DriveError> 
     Ok(())
 }
 
-/// Whether the baseline checks failed because of the environment, and no session ran since.
-pub(crate) fn baseline_lacks_programs(state: &RunState) -> bool {
-    let missing = state.baseline_checks.as_ref().is_some_and(|checks| {
-        checks.setup_failed.is_some()
-            || checks.results.iter().any(|result| matches!(result.exit_code, Some(126 | 127)))
-    });
-    let asked = state.people.needs_human.as_ref().is_some_and(|need| need.reason == HumanReason::Setup);
-    (missing || asked) && state.spending.totals.sessions == 0 && state.iterations.current.is_none()
-}
-
 /// Repeats checks on the existing work and asks the user again if the environment still lacks something.
 fn recheck(run: &mut Run, checks: &[String]) -> Result<(), DriveError> {
     let tree = run.ports.workspace.tree()?;
@@ -105,18 +92,6 @@ fn recheck(run: &mut Run, checks: &[String]) -> Result<(), DriveError> {
         run.record(EventBody::NeedsHuman { reason: HumanReason::Setup, message })?;
     }
     run.flush()?;
-    Ok(())
-}
-
-/// Repeats the baseline checks, because what they lacked may be installed now.
-pub(crate) fn recheck_baseline(run: &mut Run) -> Result<(), DriveError> {
-    let Some(baseline) = run.state.baseline.clone() else { return Ok(()) };
-    let surroundings = installed::sealed_surroundings(run);
-    if let BaselineEnd::Known(checks) = baseline_checks::check_baseline(run, &baseline)? {
-        run.record(EventBody::Prepared { baseline, surroundings, checks })?;
-        run.flush()?;
-        prepare::report_lacks(run)?;
-    }
     Ok(())
 }
 

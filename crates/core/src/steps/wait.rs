@@ -22,7 +22,7 @@ pub(crate) fn wait(run: &mut Run, reason: &str, until: Option<Timestamp>) -> Res
         let now = run.clock.now();
         run.ledger.state.tick(now);
         inbox::read(&mut run.ledger)?;
-        if run.suspend_by.is_some() || run.cancel.rests_soon() {
+        if run.cancel.get().is_some() || run.cancel.rests_soon() {
             break;
         }
         // A control, or the end of the wait, may change the next step.

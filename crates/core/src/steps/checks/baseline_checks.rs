@@ -77,7 +77,8 @@ pub(crate) fn check_baseline(run: &mut Run, baseline: &Baseline) -> Result<Basel
         found = check_with_setup(run, first, baseline, &logs)?;
     }
     let Some(record) = found else {
-        return Ok(match run.ledger.ends_now() || run.state.spending.cut_short {
+        let cut_short = run.state.spending.cut_short && run.state.time_left().is_zero();
+        return Ok(match run.ledger.ends_now() || cut_short {
             true => BaselineEnd::Stopped,
             false => BaselineEnd::Known(None),
         });

@@ -5,8 +5,6 @@ use crate::proof::installed_marks::{self, Writers};
 use crate::proof::{environment, surroundings};
 use crate::run::Run;
 use crate::steps::checks::clean_checkout::{Checkout, make_dir};
-use crate::steps::checks::missing_programs;
-use crate::steps::prepare;
 use ralph_loop_domain::ports::{Sandbox, Surroundings};
 use ralph_loop_domain::repo::installed::{self, InstalledFolder, InstalledUse};
 use ralph_loop_domain::repo::setup;
@@ -18,6 +16,8 @@ use ralph_loop_task::config::{CommandLine, Isolation};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// Bytes of `pyproject.toml` that are read.
+const PROJECT_MAX: u64 = 64 * 1024;
 /// Marks a run whose checkouts install everything.
 const INSTALLS: &str = "baseline/installs";
 
@@ -100,7 +100,7 @@ pub(crate) fn usable_installed(run: &Run) -> Vec<InstalledFolder> {
 pub(crate) fn sealed_surroundings(run: &Run) -> BTreeMap<String, String> {
     match run.ports.sandbox.capabilities().surroundings {
         Surroundings::Host => {
-            let mut all = surroundings::sealed(&prepare::fingerprints(run));
+            let mut all = surroundings::sealed(&fingerprints(run));
             all.extend(installed_marks(run));
             all
         }
@@ -143,7 +143,7 @@ fn setup_in_place(run: &Run) -> Vec<CommandLine> {
         let has = |file: &str| {
             top.as_ref().is_ok_and(|top| top.is_file(Path::new(above).join(file), Links::Inside))
         };
-        let command = missing_programs::with_test_extra(run, setup::setup_of(&one.at, has)?.command);
+        let command = with_test_extra(run, setup::setup_of(&one.at, has)?.command);
         Some(CommandLine::Shell(match above {
             "" => command,
             above => format!("cd {above} && {command}"),
@@ -187,9 +187,7 @@ pub(crate) fn missing_setup_hint(run: &Run) -> Result<Option<String>, DriveError
         [spec.workspace.join(name), spec.workspace.join(&below).join(name)].iter().any(|p| p.is_file())
     };
     let missing = setup::missing_setup(&unrecorded, has);
-    Ok(missing.map(|(folder, setup)| {
-        setup::setup_hint(&folder, &missing_programs::with_test_extra(run, setup.command))
-    }))
+    Ok(missing.map(|(folder, setup)| setup::setup_hint(&folder, &with_test_extra(run, setup.command))))
 }
 
 /// Describes the dependencies the checks ran with.
@@ -223,4 +221,17 @@ pub(crate) fn installs_after(run: &mut Run, changes: &[FileChange]) -> Result<bo
     set_installs(run, true)?;
     run.notice(why)?;
     Ok(true)
+}
+
+/// Fingerprints of what checks depend on outside the workspace, at any path where they see it.
+pub(crate) fn fingerprints(run: &Run) -> surroundings::Fingerprints {
+    let spec = &run.ledger.state.spec;
+    surroundings::fingerprints(&run.ports.vars, &spec.settings, [&spec.workspace, run.ports.sandbox.root()])
+}
+
+/// A setup command with the project's test extra.
+fn with_test_extra(run: &Run, command: &str) -> String {
+    let top = SafeDir::open(&run.ledger.state.spec.workspace);
+    let project = top.and_then(|top| top.read_text("pyproject.toml", Links::Inside, PROJECT_MAX));
+    setup::with_test_extra(command, &project.unwrap_or_default())
 }

@@ -6,10 +6,8 @@ use crate::record::log_tail::read_tail;
 use crate::run::Run;
 use crate::steps::checks::installed;
 use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecSink, StopCause, Stream, Surroundings};
-use ralph_loop_domain::repo::setup;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_proof::report::environment::{fault, missing_program};
-use ralph_loop_safe_fs::{Links, SafeDir};
 use ralph_loop_task::config::{Isolation, VerifierConfig};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -137,13 +135,6 @@ fn check_fault(run: &Run) -> Result<Option<String>, DriveError> {
         return Ok(Some(format!("{name} cannot run on the files of the start{with}: {lack}")));
     }
     Ok(None)
-}
-
-/// A setup command with the project's test extra.
-pub(crate) fn with_test_extra(run: &Run, command: &str) -> String {
-    let top = SafeDir::open(&run.ledger.state.spec.workspace);
-    let project = top.and_then(|top| top.read_text("pyproject.toml", Links::Inside, OUTPUT_MAX));
-    setup::with_test_extra(command, &project.unwrap_or_default())
 }
 
 /// What a check lacks apart from the work. A traceback doesn't count: a missing import may be what the task

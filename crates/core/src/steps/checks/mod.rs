@@ -6,6 +6,7 @@ pub(crate) mod clean_checkout;
 pub(crate) mod installed;
 pub(crate) mod measure;
 pub(crate) mod missing_programs;
+pub(crate) mod subject;
 pub(crate) mod trees;
 pub(crate) mod uncommitted;
 pub(crate) mod workspace_setup;

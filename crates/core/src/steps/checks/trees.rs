@@ -6,7 +6,8 @@ use crate::run::Run;
 use crate::steps::checks::check::{CheckOptions, CheckOutcome, CheckRuns, CheckTarget, run_logged};
 use crate::steps::checks::clean_checkout::{self, Checkout, SetupEnd, make_dir};
 use crate::steps::checks::installed;
-use crate::steps::prove::{Finding, Subject};
+use crate::steps::checks::subject::{Finding, Subject};
+use crate::steps::prepare;
 use ralph_loop_domain::ports::ExecRequest;
 use ralph_loop_domain::repo::protect::covers;
 use ralph_loop_proof::harness::restore;
@@ -76,7 +77,7 @@ fn check_in(
         return Ok(problem(why));
     }
     let changes = run.ports.workspace.changes(subject.start.as_str(), subject.checked.as_str())?;
-    let protected = crate::steps::prepare::protected_patterns(&run.ledger.state.spec);
+    let protected = prepare::protected_patterns(&run.ledger.state.spec);
     let harness = found.harness.clone();
     let is_harness = |path: &str| harness.matched(path).is_some() || covers(&protected, path);
     let files = HarnessFiles::read(folder, &is_harness);

@@ -4,12 +4,13 @@ use crate::error::DriveError;
 use crate::proof::unrecorded;
 use crate::run::Run;
 use crate::steps::checks::installed;
-use crate::steps::prove::{Finding, Subject};
+use crate::steps::checks::subject::{Finding, Subject};
 use ralph_loop_domain::repo::setup;
 use ralph_loop_proof::state::Verdict;
 use ralph_loop_protocol::id::CommitId;
 use ralph_loop_task::dialect::Publish;
 use ralph_loop_task::spec::WorkspaceKind;
+use std::collections::BTreeSet;
 
 const TOLD: usize = 5;
 const KEPT: usize = 200;
@@ -37,7 +38,7 @@ pub(crate) fn include_uncommitted(
     }
     let now = run.clock.now();
     let made = run.ports.workspace.loose_commit(&subject.tree, &subject.commit, now)?;
-    let start = original_commit(run, &subject.baseline.start, &subject.baseline.head)?;
+    let (start, _) = original_commit(run, &subject.baseline.start, &subject.baseline.head)?;
     Ok(made.map(|checked| Subject { checked, start, beside, ..subject.clone() }))
 }
 
@@ -51,39 +52,40 @@ pub(crate) fn hands_over(run: &Run) -> bool {
 }
 
 /// What the result is compared with: `start`, or for a fork the first run's start, minus files that
-/// earlier runs left neither proven nor approved.
+/// earlier runs left neither proven nor approved; and those files.
 pub(crate) fn original_commit(
     run: &mut Run,
     start: &CommitId,
     head: &CommitId,
-) -> Result<CommitId, DriveError> {
+) -> Result<(CommitId, BTreeSet<String>), DriveError> {
     let spec = &run.ledger.state.spec;
     if let Some(from) = &spec.forked_from {
         let with_users = from.snapshot.clone().filter(|_| start != head);
         if let Some(began) = with_users.or_else(|| from.start.clone()) {
-            return Ok(began);
+            return Ok((began, BTreeSet::new()));
         }
     }
-    let Some(baseline) = run.state.baseline.clone() else { return Ok(start.clone()) };
+    let none = || (start.clone(), BTreeSet::new());
+    let Some(baseline) = run.state.baseline.clone() else { return Ok(none()) };
     let runs = spec.unproven_runs.clone();
-    let left = run.ports.workspace.leftovers_of_unproven_runs(&baseline, &runs, run.clock.now())?;
-    let Some(left) = left else { return Ok(start.clone()) };
+    let left = run.ports.workspace.leftovers_of_unproven_runs(&baseline, &runs, run.ledger.clock.now())?;
+    let Some(left) = left else { return Ok(none()) };
     let paths: Vec<String> = left.files.iter().map(|file| file.path.clone()).collect();
-    if run.session.left_paths.is_empty() {
+    // Once, before the first final check.
+    if run.state.result.proof.is_none() {
         run.notice(format!(
             "from run {}, not proven: {}; tests and checks are held against what `HEAD` has (commit what is to stay)",
             left.files.first().map_or("", |file| file.run.as_str()),
             some_names(&paths)
         ))?;
     }
-    run.session.left_paths.extend(paths);
-    Ok(left.start)
+    Ok((left.start, paths.into_iter().collect()))
 }
 
 /// Reports which uncommitted files the result depends on.
 pub(crate) fn report_uncommitted(run: &mut Run, subject: &Subject) -> Result<(), DriveError> {
     let own: Vec<String> =
-        subject.beside.iter().filter(|path| !run.session.left_paths.contains(*path)).cloned().collect();
+        subject.beside.iter().filter(|path| !subject.left.contains(*path)).cloned().collect();
     if own.is_empty() {
         return Ok(());
     }
@@ -95,8 +97,6 @@ pub(crate) fn report_uncommitted(run: &mut Run, subject: &Subject) -> Result<(),
 
 /// "Works on my machine": what the workspace has and the commit lacks, and what only the user can fix.
 pub(crate) fn explain(run: &mut Run, subject: &Subject, found: &mut Finding) -> Result<(), DriveError> {
-    // The user shouldn't commit unseen what an earlier run left.
-    original_commit(run, &subject.baseline.start, &subject.baseline.head)?;
     let mut unrecorded = run.ports.workspace.unrecorded()?;
     let installed = installed::usable_installed(run);
     unrecorded.retain(|path| !installed.iter().any(|one| path.trim_end_matches('/') == one.at));
@@ -112,7 +112,7 @@ pub(crate) fn explain(run: &mut Run, subject: &Subject, found: &mut Finding) -> 
     let needed: Vec<&str> =
         dirty.iter().filter(|p| unrecorded::is_named(p, &found.output)).map(String::as_str).collect();
     let (left, own): (Vec<&str>, Vec<&str>) =
-        needed.into_iter().partition(|path| run.session.left_paths.contains(*path));
+        needed.into_iter().partition(|path| subject.left.contains(*path));
     if let Some(path) = left.first() {
         found.hint = Some(format!(
             "`{path}` is as an earlier run left it, neither proven nor approved: look at it, then commit it or take it \

@@ -48,7 +48,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("cli/src/command/setup/plugin.rs", 5),
             ("cli/src/command/watch/show/iteration.rs", 1),
             ("core/src/record/append_only.rs", 4),
-            ("core/src/open.rs", 2),
+            ("core/src/resume/open.rs", 2),
             ("core/src/record/guardrails.rs", 1),
             ("core/src/handover/pr.rs", 1),
             ("core/src/handover/state_files.rs", 2),

@@ -9,7 +9,8 @@ use crate::steps::checks::baseline_checks::{self, BaselineEnd};
 use crate::steps::checks::check::{CheckOptions, CheckOutcome, CheckRuns, CheckTarget};
 use crate::steps::checks::clean_checkout::{self, SetupEnd, make_dir};
 use crate::steps::checks::installed;
-use crate::steps::prove::{self, Finding, PATCH_MAX, Subject};
+use crate::steps::checks::subject::{Finding, Subject};
+use crate::steps::prove::{self, PATCH_MAX};
 use ralph_loop_domain::ports::{Baseline, Dismissal};
 use ralph_loop_domain::proof::{Proof, ProofLevel};
 use ralph_loop_domain::repo::protect::{ProtectedChange, ProtectedKind, covers};
@@ -19,6 +20,7 @@ use ralph_loop_proof::state::Tree;
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::id::{CommitId, TreeId};
 use ralph_loop_safe_fs::SafeDir;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -113,6 +115,7 @@ fn judge_commit(run: &mut Run, wanted: &CommitToProve) -> Result<Option<CommitPr
         baseline,
         logs: run.record_dir.path().join("proof"),
         beside: Vec::new(),
+        left: BTreeSet::new(),
     };
     let protected = protected_by(run, wanted)?;
     let Some(mut found) = prove::judge_subject(run, &subject, &protected)? else { return Ok(None) };

@@ -6,7 +6,7 @@ use crate::ports::RunPorts;
 use crate::record::integrity::{self, WatchedRunFiles};
 use crate::resume::run_writer::RunWriter;
 use crate::run::Run;
-use crate::steps::{checkpoint, verify};
+use crate::steps::checkpoint;
 use ralph_loop_domain::state::Stage;
 use ralph_loop_protocol::event::{Event, EventBody};
 use ralph_loop_protocol::id::Digest;
@@ -63,7 +63,6 @@ fn recover(run: &mut Run, events: &[Event], first: bool, healed: u64) -> Result<
         inbox::redo_controls(&mut run.ledger)?;
         check_evidence(run)?;
         check_tree(run)?;
-        run.session.baseline_due = verify::baseline_lacks_programs(&run.ledger.state);
     }
     run.flush()
 }
