@@ -1,4 +1,4 @@
-//! The ports of a run, and what it is told at its start.
+//! The ports of a run, and its settings from outside.
 
 use crate::cancel::CancelFlag;
 use crate::help::{Helpers, StuckAdvisor};

@@ -1,4 +1,4 @@
-//! A run: its state, its journal, its ports, and what it needs only within a session.
+//! A run: its ledger (state and journal), its ports, and what only this process knows.
 
 use crate::error::DriveError;
 use crate::ledger::Ledger;
@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 
 /// A run that this process drives. [`create`](Self::create) or [`resume`](Self::resume) it, then
-/// [`drive`](crate::driver::drive) it, or perform its steps one by one. Between steps it can move to another thread or be dropped.
+/// [`drive`](crate::driver::drive) it, or perform its steps one by one. Between steps it can move to another thread or
+/// be dropped.
 pub struct Run {
     pub(crate) ledger: Ledger,
     pub(crate) ports: RunPorts,
@@ -21,15 +22,15 @@ pub struct Run {
     lease: DriverLease,
 }
 
-/// What only the process knows that started a session, from `Work` to the `Checkpoint` of the same session. Another one
-/// goes on without it.
+/// What only this process knows: what it saw before a session, for the checkpoint after it. Another process does
+/// without it.
 #[derive(Default)]
 pub(crate) struct SessionMemory {
     /// The tree at the start of a read-only session.
     pub read_only_from: Option<TreeId>,
     /// Submodule contents before the session.
     pub submodules_before: Option<BTreeMap<String, String>>,
-    /// Task version that this process compared with the task file; it looks at the file once per version.
+    /// Task version that this process wrote to the task file; another one compares the file with all versions.
     pub spec_version: u32,
 }
 

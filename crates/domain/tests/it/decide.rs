@@ -13,6 +13,7 @@ use ralph_loop_protocol::event::{
     CheckResult, Event, EventBody, FileChange, ProofApproved, RefMove, SessionEnd, Verdict,
 };
 use ralph_loop_protocol::id::{Digest, Seq};
+use ralph_loop_protocol::lease::DriverLease;
 use ralph_loop_protocol::money::{Cost, Usage, Usd};
 use ralph_loop_protocol::outcome::{EndReason, HumanReason};
 use ralph_loop_task::config::{Completion, ConfigFile};
@@ -900,4 +901,20 @@ fn checks_run_before_the_next_session_after_a_fix() {
     assert_eq!(decide(&run.0), Step::Prove);
     refused(&mut run);
     assert!(matches!(decide(&run.0), Step::AskUser(need) if need.reason == HumanReason::Setup));
+}
+
+#[test]
+fn checks_of_the_start_that_lacked_something_run_again_in_a_resumed_run() {
+    let driver = |pid| EventBody::DriverStarted { pid, torn_bytes: 0, lease: DriverLease::default() };
+    let needs = EventBody::NeedsHuman { reason: HumanReason::Setup, message: "install it".into() };
+    let mut run = Run::new(|_| {});
+    run.event(driver(1));
+    let mut run = run.and_prepared();
+    assert!(matches!(decide(&run.0), Step::Work(_)));
+    run.event(needs).event(driver(2)).control(Control::Resume);
+    assert_eq!(decide(&run.0), Step::Prepare);
+    let mut run = run.and_prepared();
+    assert!(matches!(decide(&run.0), Step::Work(_)), "once");
+    run.event(driver(3));
+    assert!(matches!(decide(&run.0), Step::Work(_)), "they lack nothing now");
 }
