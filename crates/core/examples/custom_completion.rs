@@ -1,5 +1,5 @@
-//! Done is what an async closure says: here, that a file has three lines and a command agrees.
-#![allow(clippy::print_stdout, reason = "a program of its own")]
+//! An async closure decides when the task is done: here, when a file has three lines and a command agrees.
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use ralph_loop_agents::ScriptedAgent;
 use ralph_loop_core::{Completion, LoopAgent};
@@ -11,7 +11,7 @@ const SCRIPT: &str = r#"{"version": 1, "turns": [
     {"do": [{"write": {"path": "list.txt", "content": "one\n"}}], "say": "A beginning."},
     {"do": [{"write": {"path": "list.txt", "content": "one\ntwo\nthree\n"}}], "say": "All three."}]}"#;
 
-/// Plays it to its end.
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let temp = tempfile::tempdir()?;
     let sandbox = MemorySandbox::default();

@@ -1,6 +1,6 @@
-//! A model with a tool of this program: its schema is derived from the type of its arguments. The model here is a few lines of
-//! code that call the tool once, so that the program plays offline; `ralph_loop_agents::HttpModelClient` calls real ones.
-#![allow(clippy::print_stdout, reason = "a program of its own")]
+//! Gives a model a tool of this program. Its schema is derived from the type of its arguments. The model here is a few
+//! lines of code that call the tool once, so that the example runs offline; `ralph_loop_agents::HttpModelClient` calls real ones.
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use ralph_loop_agents::ToolsAgent;
 use ralph_loop_agents::tools::{ToolOutput, TypedTool};
@@ -15,7 +15,7 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What the tool is called with.
+/// The tool's arguments.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Deploy {
     /// The branch to deploy.
@@ -48,7 +48,7 @@ impl ModelClient for TinyModel {
     }
 }
 
-/// Plays it to its end.
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let temp = tempfile::tempdir()?;
     let deploy = TypedTool::new("deployPreview", "Deploy a preview of a branch.", |args: Deploy, sandbox| {
@@ -58,7 +58,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         Ok(ToolOutput::text(url))
     });
     let mut config = AgentConfig::model("model", AgentKind::Tools, "example/tiny");
-    // Only what this program brings, and `done`.
+    // Only this program's tool, and `done`.
     config.disable_default_tools = true;
     let pricing = Arc::new(|_: &str, _: &ralph_loop_protocol::money::Tokens| None);
     let model = ToolsAgent::new(

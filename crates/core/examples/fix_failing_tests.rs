@@ -1,11 +1,11 @@
-//! A real repo, a real sandbox of this machine, a real git history: an agent works until the tests pass.
+//! An agent works in a real repo, sandbox and git history until the tests pass.
 //!
-//! The agent here is a script, so that the program plays offline; `ralph_loop_agents::CliAgent` and `ralph_loop_agents::ToolsAgent` take
-//! its place with an installed CLI or a model.
+//! This agent is a script, so that the example runs offline. Use `ralph_loop_agents::CliAgent` for an installed CLI, or
+//! `ralph_loop_agents::ToolsAgent` for a model.
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "a program of its own: it prints, and reads its environment"
+    reason = "an example prints and reads its environment"
 )]
 
 use ralph_loop_agents::ScriptedAgent;
@@ -21,11 +21,11 @@ use std::process::Command;
 
 const SCRIPT: &str = r#"{"version": 1, "turns": [
     {"do": [{"write": {"path": "sum.sh", "content": "echo $(($1 + $2 + 1))\n"}}], "say": "It adds."},
-    {"do": [{"write": {"path": "sum.sh", "content": "echo $(($1 + $2))\n"}}], "say": "Off by one, mended."}]}"#;
+    {"do": [{"write": {"path": "sum.sh", "content": "echo $(($1 + $2))\n"}}], "say": "Off by one, fixed."}]}"#;
 
-/// Plays it to its end.
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn Error>> {
-    // Sandboxes of this machine have a guard, and this program plays it.
+    // A local sandbox starts this program again as its guard.
     ralph_loop_sandbox::init();
     let temp = tempfile::tempdir()?;
     let repo = temp.path().join("repo");

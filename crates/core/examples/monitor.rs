@@ -1,5 +1,5 @@
-//! What happens, handed to another thread by a channel; and a hint given while the run goes on.
-#![allow(clippy::print_stdout, reason = "a program of its own")]
+//! Sends a run's events to another thread through a channel, and sends a hint while it runs.
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use ralph_loop_agents::ScriptedAgent;
 use ralph_loop_core::{Completion, LoopAgent};
@@ -13,7 +13,7 @@ const SCRIPT: &str = r#"{"version": 1, "turns": [
     {"do": [{"write": {"path": "a.txt", "content": "a\n"}}], "say": "One of two."},
     {"do": [{"write": {"path": "DONE.md", "content": "done\n"}}], "say": "Both."}]}"#;
 
-/// Plays it to its end.
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let temp = tempfile::tempdir()?;
     let sandbox = MemorySandbox::default();
@@ -38,7 +38,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         })
         .build()?;
     agent.handle().nudge("Two files, and the second is DONE.md.")?;
-    // The channel closes with the agent, which has the other end.
+    // The agent has the channel's other end, so dropping it closes the channel.
     let monitor = std::thread::spawn(move || told.into_iter().inspect(|line| println!("{line}")).count());
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let result = runtime.block_on(agent.run());

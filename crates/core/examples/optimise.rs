@@ -1,6 +1,6 @@
-//! A number as a goal: iterations make it better until its target is reached, the median of five measurements counts, and a
-//! change that made it worse is taken back.
-#![allow(clippy::print_stdout, reason = "a program of its own")]
+//! A number as the goal: iterations improve it until it reaches its target. The median of five measurements counts, and
+//! `keep_best` undoes changes that make it worse.
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use ralph_loop_agents::ScriptedAgent;
 use ralph_loop_core::{Completion, LoopAgent};
@@ -15,11 +15,11 @@ const SCRIPT: &str = r#"{"version": 1, "turns": [
     {"do": [{"write": {"path": "steps.txt", "content": "1500\n"}}], "say": "A cache, which made it worse."},
     {"do": [{"write": {"path": "steps.txt", "content": "400\n"}}], "say": "Another algorithm."}]}"#;
 
-/// Plays it to its end.
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let temp = tempfile::tempdir()?;
     let measured = AtomicU64::new(0);
-    // `bench` prints what the program takes, and trembles a little, as measurements do.
+    // `bench` prints the program's time with a little noise, as real measurements do.
     let sandbox = MemorySandbox::new(move |request, files| {
         if request.argv.join(" ") != "sh -c bench" {
             return None;

@@ -1,5 +1,5 @@
-//! A sandbox of one's own: the port implemented over something else, here over a sandbox that counts its commands.
-#![allow(clippy::print_stdout, reason = "a program of its own")]
+//! Implements the sandbox port yourself: here, a wrapper that counts the commands of another sandbox.
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use ralph_loop_agents::ScriptedAgent;
 use ralph_loop_core::{Completion, LoopAgent};
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const SCRIPT: &str = r#"{"version": 1, "turns": [
     {"do": [{"write": {"path": "DONE.md", "content": "done\n"}}], "say": "Done."}]}"#;
 
-/// Counts what runs in another sandbox.
+/// Counts the commands of another sandbox.
 struct Counting {
     inner: Box<dyn Sandbox>,
     commands: Arc<AtomicU32>,
@@ -62,7 +62,7 @@ impl Sandbox for Counting {
     }
 }
 
-/// Plays it to its end.
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let temp = tempfile::tempdir()?;
     let memory = MemorySandbox::default();

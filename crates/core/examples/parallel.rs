@@ -1,5 +1,5 @@
-//! Several agents in one process, each in a folder of its own, on one current-thread runtime.
-#![allow(clippy::print_stdout, reason = "a program of its own")]
+//! Several agents in one process, each in its own folder, on one current-thread runtime.
+#![allow(clippy::print_stdout, reason = "an example prints its result")]
 
 use ralph_loop_agents::ScriptedAgent;
 use ralph_loop_core::{Completion, LoopAgent};
@@ -24,13 +24,13 @@ fn agent(folder: &Path, name: &str) -> Result<LoopAgent, Box<dyn Error>> {
         .build()?)
 }
 
-/// Plays it to its end.
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let temp = tempfile::tempdir()?;
     let agents = ["left", "middle", "right"].map(|name| agent(temp.path(), name));
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let results = runtime.block_on(async {
-        // Each is a future that can be sent, so a runtime with several threads may spread them.
+        // The futures are `Send`, so a runtime with several threads can distribute them.
         let runs: Vec<_> = agents.into_iter().map(|agent| Ok(tokio::spawn(agent?.run()))).collect();
         let runs: Result<Vec<_>, Box<dyn Error>> = runs.into_iter().collect();
         let mut results = Vec::new();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// Suspends a run from outside (a signal handler, another thread). A suspended run can be resumed.
 #[derive(Debug, Default)]
-pub struct CancelFlag {
+pub struct CancelToken {
     signal: AtomicU8,
     times: AtomicU8,
     rest: AtomicBool,
@@ -12,7 +12,7 @@ pub struct CancelFlag {
     look: AtomicBool,
 }
 
-impl CancelFlag {
+impl CancelToken {
     /// The value for [`Self::set`] when the calling program stops awaiting the run.
     pub const CALLER: u8 = 255;
 
@@ -34,27 +34,27 @@ impl CancelFlag {
         }
     }
     /// Requests suspension at the next point where nothing is lost: before the next session, or in a wait.
-    pub fn rest_soon(&self) {
+    pub fn request_idle(&self) {
         self.rest.store(true, Ordering::SeqCst);
     }
-    /// Whether [`Self::rest_soon`] was called.
-    pub fn rests_soon(&self) -> bool {
+    /// Whether [`Self::request_idle`] was called.
+    pub fn is_idle_requested(&self) -> bool {
         self.rest.load(Ordering::SeqCst)
     }
     /// Declares that the code host pushes updates, so the run polls rarely.
-    pub fn is_told_of_news(&self) {
+    pub fn set_push_updates(&self) {
         self.told.store(true, Ordering::SeqCst);
     }
     /// Whether the code host pushes updates.
-    pub fn hears_news(&self) -> bool {
+    pub fn has_push_updates(&self) -> bool {
         self.told.load(Ordering::SeqCst)
     }
     /// Reports an update on the code host: a waiting run polls immediately.
-    pub fn look_soon(&self) {
+    pub fn refresh_now(&self) {
         self.look.store(true, Ordering::SeqCst);
     }
     /// Whether there was an update since the last call.
-    pub(crate) fn takes_look(&self) -> bool {
+    pub(crate) fn take_refresh(&self) -> bool {
         self.look.swap(false, Ordering::SeqCst)
     }
     /// Number of requests; more than one is urgent.

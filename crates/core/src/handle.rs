@@ -2,7 +2,7 @@
 //! the terminal, the server and library users.
 
 use crate::clock::SystemClock;
-use crate::record::kept_alive::KeptAlive;
+use crate::record::kept_alive::AgentProcesses;
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{AgentResources, BrowserInfo, Clock as _, ProcessInfo};
 use ralph_loop_domain::state::RunState;
@@ -163,7 +163,7 @@ impl RunHandle {
         });
         // What an ended process kept alive is gone.
         let kept = match self.is_driven() {
-            true => KeptAlive::read(&self.run, SystemClock::default().now()),
+            true => AgentProcesses::read(&self.run, SystemClock::default().now()),
             false => AgentResources::default(),
         };
         Ok(RalphStatus {

@@ -1,10 +1,10 @@
 //! The ledger of a run: its journal, the state folded from it, and everyone who is informed of an event. Apart from
 //! the ports, because a session uses them while its events are journaled.
 
-use crate::cancel::CancelFlag;
+use crate::cancel::CancelToken;
 use crate::error::DriveError;
 use crate::observers::{Observer, Observers};
-use crate::record::kept_alive::KeptAlive;
+use crate::record::kept_alive::AgentProcesses;
 use ralph_loop_domain::ports::{Clock, CustomCheck, Notifier};
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
@@ -17,7 +17,7 @@ use ralph_loop_journal::journal::Journal;
 use ralph_loop_journal::journal::ahead::FilesAhead;
 use ralph_loop_journal::live::LiveLog;
 use ralph_loop_journal::live::wake::Waker;
-use ralph_loop_journal::live::{LiveBody, LivePosition, LiveStream};
+use ralph_loop_journal::live::{LivePayload, LivePosition, LiveStream};
 use ralph_loop_protocol::describe::describe;
 use ralph_loop_protocol::display::sanitize;
 use ralph_loop_protocol::display::text::duration;
@@ -46,7 +46,7 @@ pub struct Ledger {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) observer: Observers,
-    pub(crate) cancel: Arc<CancelFlag>,
+    pub(crate) cancel: Arc<CancelToken>,
     pub(crate) custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
     /// Sends notifications.
     pub(crate) notifiers: Vec<Box<dyn Notifier>>,
@@ -59,7 +59,7 @@ pub struct Ledger {
     /// Interrupts a wait.
     pub(crate) waker: Option<Waker>,
     /// What agents keep alive, according to the record.
-    pub(crate) kept_alive: KeptAlive,
+    pub(crate) kept_alive: AgentProcesses,
     activity: String,
     errors: String,
 }
@@ -77,7 +77,7 @@ impl Ledger {
         clock: Arc<dyn Clock>,
         redactor: Arc<Redactor>,
         observers: Vec<Box<dyn Observer>>,
-        cancel: Arc<CancelFlag>,
+        cancel: Arc<CancelToken>,
     ) -> Self {
         let record_dir = journal.places().dir.clone();
         let files = FilesAhead::start(&record_dir);
@@ -100,7 +100,7 @@ impl Ledger {
             own_time: (Duration::ZERO, Duration::ZERO),
             live,
             waker,
-            kept_alive: KeptAlive::default(),
+            kept_alive: AgentProcesses::default(),
             activity: String::new(),
             errors: String::new(),
         }
@@ -160,7 +160,7 @@ impl Ledger {
         match &self.journal.places().elsewhere {
             Some(elsewhere) if !elsewhere.is_held() => {
                 let lost = std::io::Error::other("the hold on the run has run out");
-                Err(JournalError::file("go on with", self.record_dir.path(), lost).into())
+                Err(JournalError::file("continue with", self.record_dir.path(), lost).into())
             }
             _ => Ok(()),
         }
@@ -272,7 +272,7 @@ impl Ledger {
         }
         self.own_time.1 = Duration::ZERO;
         let cut_ms = u64::try_from(own.as_millis()).unwrap_or(u64::MAX).max(1);
-        let message = format!("the time is used up: {} of it went into the run's own files", duration(own));
+        let message = format!("the time is used up: the run's own files took {} of it", duration(own));
         self.record(EventBody::BudgetWarning { budget: BudgetKind::Time, message, cut_ms }).map(|_| true)
     }
 
@@ -338,7 +338,7 @@ impl Ledger {
     }
 
     /// Shows a complete, redacted and bounded item.
-    pub(crate) fn show(&mut self, body: &LiveBody) {
+    pub(crate) fn show(&mut self, body: &LivePayload) {
         self.live.note(self.position(), body);
         self.observer.shown(&self.state, body);
     }

@@ -57,7 +57,7 @@ pub mod run_id;
 mod steps;
 mod stuck_detector;
 
-pub use cancel::CancelFlag;
+pub use cancel::CancelToken;
 pub use driver::Progress;
 pub use error::DriveError;
 pub use help::{Helpers, StuckAdvisor, StuckContext};
@@ -65,7 +65,7 @@ pub use loop_agent::{
     AgentHandle, BuildError, Completion, ContextFile, Limits, LoopAgent, LoopAgentBuilder, LoopResult,
 };
 pub use notify::{catch_up, is_outstanding};
-pub use observers::{LiveStatus, Observer};
+pub use observers::{Observer, SessionProgress};
 pub use ports::{Refusals, RunHooks, RunPorts};
 pub use proof::prove_commit::{
     CommitProof, CommitToProve, HunkLimits, HunkReport, UnnoticedHunk, prove_commit,

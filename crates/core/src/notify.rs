@@ -4,15 +4,15 @@
 //! only what is missing. The remaining gap is between sending and journaling; messages carry a stable id for
 //! that.
 
-use crate::cancel::CancelFlag;
+use crate::cancel::CancelToken;
 use crate::error::DriveError;
 use crate::ledger::Ledger;
 use ralph_loop_domain::ports::{Clock, Notification, Notifier};
 use ralph_loop_domain::redact::Redactor;
-use ralph_loop_domain::state::{OpenOccasion, RunState};
+use ralph_loop_domain::state::{PendingNotification, RunState};
 use ralph_loop_domain::text::notify::notification;
 use ralph_loop_journal::folder::layout::RalphDir;
-use ralph_loop_journal::journal::{Journal, Places};
+use ralph_loop_journal::journal::{Journal, RunPaths};
 use ralph_loop_protocol::display::sanitize;
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::event::{Effect, EventBody, Notified};
@@ -24,7 +24,7 @@ const WHY: usize = 300;
 fn outstanding<'a>(
     state: &'a RunState,
     notifiers: &'a [Box<dyn Notifier>],
-) -> impl Iterator<Item = &'a OpenOccasion> {
+) -> impl Iterator<Item = &'a PendingNotification> {
     state.telling.open.iter().filter(|open| {
         notifiers.iter().any(|who| who.wants(open.occasion) && !open.told.contains(who.name()))
     })
@@ -34,7 +34,7 @@ impl Ledger {
     /// Sends due notifications. Failures are journaled but never fail a run, and stay out of `errors.log`,
     /// because the agent can't fix them.
     pub fn notify_due(&mut self) -> Result<(), DriveError> {
-        let due: Vec<OpenOccasion> = outstanding(&self.state, &self.notifiers).cloned().collect();
+        let due: Vec<PendingNotification> = outstanding(&self.state, &self.notifiers).cloned().collect();
         for open in due {
             let message = self.clean(notification(&self.state, &open));
             // Don't announce what a power cut could still undo.
@@ -69,7 +69,7 @@ impl Ledger {
 /// Sends to all in parallel, so that a dead receiver costs its timeout only once.
 fn send(
     notifiers: &mut [Box<dyn Notifier>],
-    open: &OpenOccasion,
+    open: &PendingNotification,
     message: &Notification,
 ) -> Vec<(String, Result<(), String>)> {
     let wanting =
@@ -90,7 +90,7 @@ fn send(
 
 /// Sends notifications that a finished run's last process didn't. Returns how many were due.
 pub fn catch_up(
-    places: Places,
+    places: RunPaths,
     (dir, home): (RalphDir, RalphDir),
     spec: ralph_loop_task::spec::RunSpec,
     redactor: Arc<Redactor>,
@@ -103,7 +103,7 @@ pub fn catch_up(
     if due == 0 {
         return Ok(0);
     }
-    let cancel = Arc::new(CancelFlag::default());
+    let cancel = Arc::new(CancelToken::default());
     let mut ledger = Ledger::new(state, journal, dir, home, clock, redactor, Vec::new(), cancel);
     ledger.notifiers = notifiers;
     ledger.notify_due()?;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use ralph_loop_domain::ports::Stream;
 use ralph_loop_domain::state::RunState;
-use ralph_loop_journal::live::LiveBody;
+use ralph_loop_journal::live::LivePayload;
 use ralph_loop_protocol::event::Event;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub trait Observer: Send {
     /// An event was journaled.
     fn event(&mut self, state: &RunState, event: &Event);
     /// Called several times a second while something runs.
-    fn live(&mut self, state: &RunState, live: &LiveStatus<'_>);
+    fn live(&mut self, state: &RunState, live: &SessionProgress<'_>);
     /// Redacted agent output.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
     /// A piece of redacted model text.
@@ -20,7 +20,7 @@ pub trait Observer: Send {
         let _ = text;
     }
     /// A complete item of a session, such as a tool call with its result; redacted and bounded.
-    fn shown(&mut self, state: &RunState, what: &LiveBody) {
+    fn shown(&mut self, state: &RunState, what: &LivePayload) {
         let _ = (state, what);
     }
     /// The run is about to be suspended: whether the user wants to end it permanently instead.
@@ -35,7 +35,7 @@ pub trait Observer: Send {
 
 /// Current activity, for a status line.
 #[derive(Debug, Clone, Copy)]
-pub struct LiveStatus<'a> {
+pub struct SessionProgress<'a> {
     /// The current time.
     pub now: Timestamp,
     /// Duration of the current activity.
@@ -66,7 +66,7 @@ impl Observers {
         self.0.iter_mut().for_each(|one| one.event(state, event));
     }
 
-    pub fn live(&mut self, state: &RunState, live: &LiveStatus<'_>) {
+    pub fn live(&mut self, state: &RunState, live: &SessionProgress<'_>) {
         self.0.iter_mut().for_each(|one| one.live(state, live));
     }
 
@@ -78,7 +78,7 @@ impl Observers {
         self.0.iter_mut().for_each(|one| one.token(text));
     }
 
-    pub fn shown(&mut self, state: &RunState, what: &LiveBody) {
+    pub fn shown(&mut self, state: &RunState, what: &LivePayload) {
         self.0.iter_mut().for_each(|one| one.shown(state, what));
     }
 

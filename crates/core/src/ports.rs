@@ -1,6 +1,6 @@
 //! The ports of a run, and its settings from outside.
 
-use crate::cancel::CancelFlag;
+use crate::cancel::CancelToken;
 use crate::help::{Helpers, StuckAdvisor};
 use crate::observers::Observer;
 use crate::resume::run_writer::WriterOptions;
@@ -11,7 +11,7 @@ use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::repo::installed::InstalledFolder;
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_journal::folder::layout::RalphDir;
-use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::journal::RunPaths;
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::id::MachineId;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub struct RunPorts {
     pub home: RalphDir,
     /// Known cooldowns of agents in this folder.
     pub cooldowns: PathBuf,
-    pub places: Places,
+    pub places: RunPaths,
     /// Where clean checkouts are created.
     pub proof_dir: PathBuf,
     /// Cached baseline check results, so that the same files aren't checked twice.
@@ -48,7 +48,7 @@ pub struct RunPorts {
     pub redactor: Arc<Redactor>,
     /// Called in this order.
     pub observers: Vec<Box<dyn Observer>>,
-    pub cancel: Arc<CancelFlag>,
+    pub cancel: Arc<CancelToken>,
     /// Doctor, critic and other helpers.
     pub helpers: Helpers,
     pub refusals: Refusals,

@@ -97,7 +97,7 @@ fn result(run: &Run, error: Option<RunError>) -> RunResult {
 fn suspended(state: &RunState) -> String {
     let by = state.people.suspended_by.as_deref().unwrap_or("a signal");
     let done = ralph_loop_protocol::display::text::count(state.iterations.count as usize, "iteration");
-    format!("Suspended by {by} after {done}. `ralph resume {}` goes on.", state.spec.run_id)
+    format!("Suspended by {by} after {done}. `ralph resume {}` continues.", state.spec.run_id)
 }
 
 /// The typed error for an end without success.
@@ -105,7 +105,7 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
     let run = &state.spec.run_id;
     let larger_budget = || {
         let option = reason.budget_option().unwrap_or_default();
-        format!("`ralph resume {run} {option}` goes on with a larger budget")
+        format!("`ralph resume {run} {option}` continues with a larger budget")
     };
     let (code, hint, recoverable) = match reason {
         EndReason::Completed | EndReason::Stopped | EndReason::Cancelled | EndReason::Suspended => {
@@ -124,7 +124,7 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
         EndReason::NeedsHuman => {
             let need = state.people.needs_human.as_ref();
             let hint =
-                need.map_or_else(|| format!("`ralph resume {run}` goes on"), |n| n.answer(run.as_str()));
+                need.map_or_else(|| format!("`ralph resume {run}` continues"), |n| n.answer(run.as_str()));
             let publish = need.is_some_and(|need| need.reason == HumanReason::Publish);
             let code = if publish { ErrorCode::GitPushFailed } else { ErrorCode::NeedsHuman };
             (code, hint, true)
@@ -138,7 +138,7 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
                 Some(agent) if state.agents.dropped.len() == 1 => {
                     format!("`ralph probe {agent}` shows whether it works; then start again with `ralph run`")
                 }
-                _ => "`ralph probe` shows what is wrong with each agent".to_owned(),
+                _ => "`ralph probe` shows what's wrong with each agent".to_owned(),
             };
             (ErrorCode::AuthFailed, hint, false)
         }

@@ -22,7 +22,7 @@ const RESET_MARGIN: SignedDuration = SignedDuration::from_secs(2);
 
 /// First wait for a limit without an end.
 const FIRST_LIMIT_WAIT: Duration = Duration::from_secs(30);
-/// After this many sessions in a row without answer and change the user is asked.
+/// `ralph` asks the user after this many sessions in a row without answer and change.
 pub const EMPTY_SESSIONS_MAX: u32 = 6;
 
 /// The next step for a state. No clock, no file, no network.
@@ -355,7 +355,7 @@ pub fn consequences(state: &RunState, now: Timestamp) -> Vec<EventBody> {
         }
     }
     let reason = match &session.end {
-        SessionEnd::Stopped { cause: StopCause::Skipped } => "skipped by a person".to_owned(),
+        SessionEnd::Stopped { cause: StopCause::Skipped } => "skipped on request".to_owned(),
         end => end.word().to_owned(),
     };
     events.push(EventBody::IterationVoided { iteration: current.iteration, reason });

@@ -86,7 +86,7 @@ fn gate(state: &RunState, gate: Gate, limit: Duration) -> Step {
     };
     let facts = &state.handover;
     if let Some(why) = &facts.blocked {
-        return ask(HumanReason::Publish, format!("the pull request cannot be looked at: {why}"));
+        return ask(HumanReason::Publish, format!("can't read the pull request: {why}"));
     }
     if let Some(until) = facts.retry_at.filter(|at| *at > state.now) {
         return Step::Wait { reason: "the code host does not answer".into(), until: Some(until) };

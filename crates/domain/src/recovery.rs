@@ -1,7 +1,7 @@
 //! Recovery steps: what to try when a run is stuck, in which order, and when to ask the user.
 //!
 //! A *gutter* (a stuck phase) begins with the first score that is high enough and ends with real progress. Within
-//! one, every rung is tried once and gets a few iterations to work. After the last rung the user is asked, or the run
+//! one, every rung is tried once and gets a few iterations to work. After the last rung `ralph` asks the user, or the run
 //! ends: if the policy says so, or after too many stuck phases in a row.
 
 use crate::state::RunState;

@@ -188,7 +188,7 @@ fn next(state: &RunState, moment: &ViewContext) -> Option<String> {
     }
     // Without a driver, the sentence itself names the command.
     let paused = moment.driven && state.wait.is_some() && state.people.paused_by.is_some();
-    paused.then(|| format!("`ralph resume {id}` goes on"))
+    paused.then(|| format!("`ralph resume {id}` continues"))
 }
 
 fn current(state: &RunState) -> Option<CurrentView> {

@@ -122,7 +122,7 @@ pub(crate) fn publish(run: &mut Run) -> Result<(), DriveError> {
         (Publish::None, _) => Ok(()),
         // Everything passes without changes, so there is nothing to hand over.
         (_, Some(_)) if state.work.commit.is_none() => {
-            run.notice("nothing was changed: there is nothing to push")?;
+            run.notice("nothing was changed, so there is nothing to push")?;
             Ok(())
         }
         (Publish::Push, _) => push_refs(run, proven.clone().or_else(|| run.state.work.commit.clone())),
@@ -159,7 +159,7 @@ fn compare_heads(run: &mut Run, proven: &CommitId) -> HandoverResult<()> {
     {
         return Err(HandoverFailure::person(
             other(format!("the branch `{branch}`"), tip.as_str()),
-            "look at who moved it; bring it to that commit, then `ralph resume`",
+            "find out who moved it; reset it to that commit, then `ralph resume`",
         )
         .into());
     }
@@ -264,9 +264,10 @@ fn push_over_own(run: &mut Run, remote: &GitRemote, mut pushes: Vec<Push>) -> Ha
             Some(_) => {
                 let name = push.name.trim_start_matches("refs/heads/");
                 return Err(HandoverFailure::person(
-                    format!("`{name}` on {} has commits that are not known here ({reason})", remote.url),
-                    "look at them; bring the branch back to what ralph pushed, or rename it, then `ralph resume`",
-                ).into());
+                    format!("`{name}` on {} has commits that this run doesn't know ({reason})", remote.url),
+                    "review them; reset the branch to what ralph pushed, or rename it, then `ralph resume`",
+                )
+                .into());
             }
             None => Lease::Absent,
         };

@@ -31,15 +31,15 @@ pub(super) fn refuse_secrets(run: &mut Run, remote: &GitRemote, pushes: &[Push])
     }
     let names: Vec<&str> = found.iter().map(String::as_str).collect();
     Err(HandoverFailure::person(
-        format!("the work holds the value of {}: nothing is pushed", names.join(", ")),
+        format!("the work contains the value of {}: nothing is pushed", names.join(", ")),
         "a commit of the run contains it, so removing it from the file isn't enough: rotate the secret, then `ralph resume`; or start over with `ralph run --new`",
     ).into())
 }
 
 fn unread(reason: &str) -> HandoverFailure {
     HandoverFailure::person(
-        format!("what would be pushed could not be looked through for secrets: {reason}; nothing is pushed"),
-        "`git fsck` in the repo says what is broken; mend it, then `ralph resume`",
+        format!("can't scan the work for secrets: {reason}; nothing is pushed"),
+        "run `git fsck` in the repo, repair what it reports, then `ralph resume`",
     )
 }
 

@@ -193,7 +193,7 @@ fn status(state: &RunState, why: PrOccasion) -> String {
             let (_, why) = ending(state).unzip();
             let why = why.unwrap_or_else(|| "The run ended.".into());
             format!(
-                "**Not finished.** {} This is a draft of what there is: nothing here is proven.",
+                "**Not finished.** {} This is a draft of the work so far: nothing here is proven.",
                 plain(&why, 300)
             )
         }
@@ -201,7 +201,7 @@ fn status(state: &RunState, why: PrOccasion) -> String {
             let who = state.agents.last_agent.as_ref().map_or("the run", |agent| agent.as_str());
             let asked = state.tests_question().map(|question| question.message(who)).unwrap_or_default();
             format!(
-                "**Needs a person.** {}. This is a draft: nothing here is proven yet.",
+                "**Needs your decision.** {}. This is a draft: nothing here is proven yet.",
                 plain(&asked, 400)
             )
         }
@@ -222,7 +222,7 @@ fn question(state: &RunState) -> String {
     let run = &state.spec.run_id;
     text.push_str(&format!(
         "\n`ralph approve {run}` and `ralph resume {run}` accept the changed tests: the run ends as `own tests`. \
-         `ralph nudge \"…\" --run {run}` and `ralph resume {run}` have the next session keep the tests of the start.\n\n"
+         `ralph nudge \"…\" --run {run}` and `ralph resume {run}` have the next session keep the original tests.\n\n"
     ));
     text
 }

@@ -4,7 +4,7 @@
 use super::result::LoopResult;
 use super::turn::Turn;
 use crate::handle::{RalphStatus, RunHandle};
-use crate::observers::{LiveStatus, Observer};
+use crate::observers::{Observer, SessionProgress};
 use ralph_loop_domain::ports::Stream;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_journal::folder::layout::RunDir;
@@ -59,7 +59,7 @@ impl Observer for CallbackObserver {
         (self.wake)();
     }
 
-    fn live(&mut self, _: &RunState, _: &LiveStatus<'_>) {}
+    fn live(&mut self, _: &RunState, _: &SessionProgress<'_>) {}
 
     fn output(&mut self, _: Stream, _: &[u8]) {}
 

@@ -84,7 +84,7 @@ impl LoopAgent {
             next => Err(RunError {
                 code: ErrorCode::InvalidInput,
                 message: format!(
-                    "the run goes on from iteration {}, not from {iteration}",
+                    "the run continues from iteration {}, not from {iteration}",
                     next.map_or_else(|| "1".to_owned(), |next| next.to_string())
                 ),
                 hint: Some(

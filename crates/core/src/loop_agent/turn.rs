@@ -2,7 +2,7 @@
 
 use super::jobs::Jobs;
 use super::result::LoopResult;
-use crate::cancel::CancelFlag;
+use crate::cancel::CancelToken;
 use ralph_loop_protocol::outcome::{EndReason, ErrorCode, RunError};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,7 @@ pub(super) struct Turn {
     /// Futures on their way to the awaiting task.
     pub(super) jobs: Arc<Jobs>,
     /// Suspends the run.
-    pub(super) cancel: Arc<CancelFlag>,
+    pub(super) cancel: Arc<CancelToken>,
     /// Don't wait for closures of the caller.
     abort: Arc<AtomicBool>,
     /// The first panic message.
@@ -37,7 +37,7 @@ impl Turn {
 
     /// The run isn't awaited any more, so suspend it.
     pub(super) fn give_up(&self) {
-        self.cancel.set(CancelFlag::CALLER);
+        self.cancel.set(CancelToken::CALLER);
         self.abort();
         self.jobs.close();
     }
@@ -47,7 +47,7 @@ impl Turn {
         let mut broke = self.broke.lock().unwrap_or_else(PoisonError::into_inner);
         broke.get_or_insert_with(|| words_of(panic));
         drop(broke);
-        self.cancel.set(CancelFlag::CALLER);
+        self.cancel.set(CancelToken::CALLER);
         self.abort();
     }
 
@@ -69,7 +69,7 @@ impl Turn {
         if let Some(words) = self.broken().filter(|_| result.run.reason == EndReason::Suspended) {
             // The wiring is intact.
             let hint =
-                Some("mend it; `run()` goes on, and so does an agent with `.resume(run_id)`".to_owned());
+                Some("fix it, then call `run()` again, or build an agent with `.resume(run_id)`".to_owned());
             let error = RunError { hint, ..broke(&words, Some(result.run.iterations + 1)) };
             result.run.reason = EndReason::Error;
             result.run.summary.clone_from(&error.message);

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_checks_speak_of_comes_first_and_noise_does_not_come_at_all() {
+    fn files_named_by_checks_come_first_and_noise_is_dropped() {
         let paths = |list: &[&str]| list.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>();
         let ignored = paths(&["a.log", "cache/", "node_modules/", "secrets.json", "x/__pycache__/"]);
         let line = line(&ignored, &paths(&["mine.txt"]), "Error: no such file: secrets.json").unwrap();

@@ -12,12 +12,12 @@ const FILE_MAX: u64 = 1024 * 1024;
 
 /// What is alive by agent, and when that was recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct KeptAlive {
+pub(crate) struct AgentProcesses {
     pub at: Timestamp,
     pub agents: BTreeMap<AgentName, AgentResources>,
 }
 
-impl KeptAlive {
+impl AgentProcesses {
     /// The recorded resources as of `now`.
     pub fn read(run: &RunDir, now: Timestamp) -> AgentResources {
         let text = plain::read_text(&run.resources(), FILE_MAX);

@@ -4,14 +4,14 @@
 use crate::error::DriveError;
 use crate::inbox;
 use crate::ledger::Ledger;
-use crate::observers::LiveStatus;
+use crate::observers::SessionProgress;
 use crate::record::resources;
 use ralph_loop_domain::budget_warning::budget_warnings_with;
 use ralph_loop_domain::model::Pricing;
 use ralph_loop_domain::ports::{ActionEnd, ActionStart, Agent, SessionSink, StopCause, Stream};
 use ralph_loop_domain::redact::RedactStream;
 use ralph_loop_journal::folder::artifacts::OutputLog;
-use ralph_loop_journal::live::{LiveBody, LiveStream};
+use ralph_loop_journal::live::{LivePayload, LiveStream};
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::event::{ActionFinished, ActionStarted, EventBody};
 use ralph_loop_protocol::money::{Tokens, Usd};
@@ -132,7 +132,7 @@ impl<'a> Recorder<'a> {
     /// Shows the agent's activity unless something else did.
     fn show_doing(&mut self) {
         if std::mem::take(&mut self.doing) {
-            self.ledger.show(&LiveBody::Activity { text: self.activity.clone() });
+            self.ledger.show(&LivePayload::Activity { text: self.activity.clone() });
         }
     }
 
@@ -141,10 +141,10 @@ impl<'a> Recorder<'a> {
             ActionLine { name: Some(name), .. } => {
                 let what =
                     if std::mem::take(&mut self.doing) { self.activity.clone() } else { String::new() };
-                self.ledger.show(&LiveBody::ToolCall { name: one_line(&name, 60), what });
+                self.ledger.show(&LivePayload::ToolCall { name: one_line(&name, 60), what });
             }
             ActionLine { result: Some(result), is_error, .. } => {
-                self.ledger.show(&LiveBody::ToolResult { ok: !is_error, text: one_line(&result, 200) });
+                self.ledger.show(&LivePayload::ToolResult { ok: !is_error, text: one_line(&result, 200) });
             }
             ActionLine { .. } => {}
         }
@@ -229,7 +229,7 @@ impl SessionSink for Recorder<'_> {
         let what = one_line(&self.ledger.redactor.text(&action.what), 200);
         // The preceding activity line describes it best.
         let line = if std::mem::take(&mut self.doing) { self.activity.clone() } else { what.clone() };
-        self.ledger.show(&LiveBody::ToolCall { name: one_line(&action.action, 60), what: line });
+        self.ledger.show(&LivePayload::ToolCall { name: one_line(&action.action, 60), what: line });
         if action.number <= ACTION_EVENTS_MAX {
             let (iteration, number) = (self.iteration, action.number);
             let action = one_line(&action.action, 60);
@@ -243,7 +243,7 @@ impl SessionSink for Recorder<'_> {
             resources::note_resources(self.ledger, agent);
         }
         let result = one_line(&self.ledger.redactor.text(&action.result), 200);
-        self.ledger.show(&LiveBody::ToolResult { ok: action.ok, text: result.clone() });
+        self.ledger.show(&LivePayload::ToolResult { ok: action.ok, text: result.clone() });
         if action.number <= ACTION_EVENTS_MAX {
             self.record(EventBody::ActionFinished(ActionFinished {
                 iteration: self.iteration,
@@ -267,7 +267,7 @@ impl SessionSink for Recorder<'_> {
 
     fn used(&mut self, tokens: &Tokens) {
         self.used = *tokens;
-        self.ledger.show(&LiveBody::Tokens { tokens: *tokens, cost_usd: self.estimate() });
+        self.ledger.show(&LivePayload::Tokens { tokens: *tokens, cost_usd: self.estimate() });
     }
 
     fn poll(&mut self) -> ControlFlow<StopCause> {
@@ -281,7 +281,7 @@ impl SessionSink for Recorder<'_> {
         self.last_poll = now;
         self.show_doing();
         self.ledger.live.keep_pace(now);
-        let live = LiveStatus {
+        let live = SessionProgress {
             now: self.ledger.clock.now(),
             elapsed: now - self.started,
             silent: Some(now - self.last_output),

@@ -2,7 +2,7 @@
 
 use crate::error::DriveError;
 use crate::run::Run;
-use ralph_loop_domain::ports::{Dismissal, SandboxNews};
+use ralph_loop_domain::ports::{Dismissal, SandboxEvent};
 use ralph_loop_protocol::event::{EgressRefused, EventBody};
 use ralph_loop_protocol::outcome::EndReason;
 
@@ -24,9 +24,9 @@ pub(crate) fn record_sandbox_events(run: &mut Run) -> Result<(), DriveError> {
     let news = run.ports.keeper.as_ref().map(|keeper| keeper.news()).unwrap_or_default();
     for news in news {
         match news {
-            SandboxNews::Ready(made) => run.record(EventBody::SandboxReady(made)).map(drop)?,
-            SandboxNews::Gone(gone) => run.record(EventBody::SandboxGone(gone)).map(drop)?,
-            SandboxNews::Notice(words) => {
+            SandboxEvent::Ready(made) => run.record(EventBody::SandboxReady(made)).map(drop)?,
+            SandboxEvent::Gone(gone) => run.record(EventBody::SandboxGone(gone)).map(drop)?,
+            SandboxEvent::Notice(words) => {
                 let words = run.redactor.text(&words).into_owned();
                 run.notice(words)?;
             }

@@ -76,7 +76,7 @@ fn check_evidence(run: &mut Run) -> Result<(), DriveError> {
     let path = run.record_dir.proof();
     let sound = std::fs::read(&path).is_ok_and(|text| Digest::of(&text) == digest);
     if !sound && state.result.finished.is_none() {
-        let reason = format!("`{}` is not what was journalled", path.display());
+        let reason = format!("`{}` isn't what was journaled", path.display());
         run.record(EventBody::ProofVoided { reason })?;
     }
     Ok(())

@@ -9,13 +9,13 @@ use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::{RunState, Stage};
 use ralph_loop_domain::step::{Left, Step};
 use ralph_loop_journal::folder::snapshot;
-use ralph_loop_journal::journal::{Journal, Places};
+use ralph_loop_journal::journal::{Journal, RunPaths};
 use ralph_loop_protocol::event::{EventBody, Moved};
 use ralph_loop_task::spec::RunSpec;
 use std::sync::Arc;
 
 /// Reads the run from the journal in this folder.
-pub fn read(places: &Places) -> Result<RunState, DriveError> {
+pub fn read(places: &RunPaths) -> Result<RunState, DriveError> {
     let spec = snapshot::read_spec(&places.dir)?;
     let mut state = RunState::new(spec);
     let (_, _) =
@@ -38,7 +38,7 @@ fn lost(state: &RunState) -> Option<u32> {
 /// Journals the new spec and baseline. A session whose work was lost doesn't count: judged by these files it
 /// would have changed nothing.
 pub fn move_here(
-    places: &Places,
+    places: &RunPaths,
     redactor: Arc<Redactor>,
     state: &RunState,
     (spec, baseline): (&RunSpec, Baseline),

@@ -7,7 +7,7 @@ use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_journal::folder::layout::RunDir;
 use ralph_loop_journal::folder::snapshot;
-use ralph_loop_journal::journal::{Journal, Places};
+use ralph_loop_journal::journal::{Journal, RunPaths};
 use ralph_loop_protocol::event::{Event, EventBody, Placed};
 use ralph_loop_protocol::id::{Digest, MachineId, Seq};
 use ralph_loop_protocol::lease::DriverLease;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// What a [`RunWriter`] needs.
 #[derive(Clone)]
 pub struct WriterOptions {
-    pub places: Places,
+    pub places: RunPaths,
     pub redactor: Arc<Redactor>,
     pub clock: Arc<dyn Clock>,
     /// This machine's id.
@@ -124,7 +124,7 @@ impl RunWriter {
 
 /// The state with the spec that the journal names by digest, from any copy: the file in the run folder may
 /// have been edited while the run was stopped.
-pub(crate) fn over_named_spec(places: &Places, state: RunState) -> Result<RunState, DriveError> {
+pub(crate) fn over_named_spec(places: &RunPaths, state: RunState) -> Result<RunState, DriveError> {
     let Some(digest) = &state.spec_digest else { return Ok(state) };
     let path = places.dir.spec();
     if std::fs::read(&path).is_ok_and(|text| Digest::of(&text) == *digest) {

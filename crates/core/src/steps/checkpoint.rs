@@ -189,10 +189,7 @@ fn edits_in_submodules(run: &mut Run, iteration: u32) -> Result<Vec<String>, Dri
     if !edited.is_empty() {
         run.error_entry(
             &format!("iteration {iteration}: edits in a submodule are not part of the result"),
-            &format!(
-                "a submodule is another repository; what is to count must stand outside of it: {}",
-                edited.join(", ")
-            ),
+            &format!("a submodule is another repository, so its changes don't count: {}", edited.join(", ")),
         );
     }
     Ok(edited)
@@ -224,7 +221,7 @@ pub(crate) fn pull_user_edits(run: &mut Run) -> Result<(), DriveError> {
         return Ok(());
     }
     let Some(user) = run.ports.workspace.user_tree() else { return Err(no_user_tree()) };
-    let taken = user.take_in()?;
+    let taken = user.pull_user_edits()?;
     run.boundary("takein.after");
     if !taken.is_empty() {
         run.ports.sandbox.folder_edited()?;
@@ -257,7 +254,7 @@ pub(crate) fn push_refs_to_user_repo(run: &mut Run) -> Result<(), DriveError> {
     }
     let now = run.clock.now();
     let Some(user) = run.ports.workspace.user_tree() else { return Err(no_user_tree()) };
-    Ok(user.hand_commits(now)?)
+    Ok(user.push_refs_to_user_repo(now)?)
 }
 
 /// After a checkpoint and at the end: copies the agent's changes to the user's tree. Idempotent.

@@ -4,7 +4,7 @@ use crate::error::DriveError;
 use crate::help::{self, RunRecord, StuckContext};
 use crate::inbox;
 use crate::ledger::Ledger;
-use crate::observers::LiveStatus;
+use crate::observers::SessionProgress;
 use crate::run::Run;
 use crate::steps::prepare;
 use ralph_loop_domain::ports::{
@@ -141,7 +141,7 @@ fn read_answer(
         Ok(answer) => (by, help::objections(&answer.text), answer.usage),
         Err(error) => {
             let problem = one_line(&error.message, 300);
-            run.notice(format!("the critic {by} could not speak: {problem}"))?;
+            run.notice(format!("the critic {by} failed: {problem}"))?;
             (by, String::new(), *error.usage)
         }
     })
@@ -262,7 +262,7 @@ impl<'a> ConsultSink<'a> {
     }
 
     fn listen(&mut self) -> ControlFlow<StopCause> {
-        let live = LiveStatus {
+        let live = SessionProgress {
             now: self.ledger.clock.now(),
             elapsed: self.ledger.clock.elapsed() - self.started,
             silent: None,

@@ -26,7 +26,7 @@ pub(crate) fn ask(run: &mut Run, need: NeedsHuman) -> Result<(), DriveError> {
 
 /// Suspends the run if that is requested and the next step isn't its end.
 pub(crate) fn suspend(run: &mut Run, step: &Step) -> Result<bool, DriveError> {
-    if matches!(step, Step::Work(_) | Step::Wait { .. }) && run.cancel.rests_soon() {
+    if matches!(step, Step::Work(_) | Step::Wait { .. }) && run.cancel.is_idle_requested() {
         run.record(EventBody::Suspended { by: "the worker, between two iterations".into() })?;
         return Ok(true);
     }

@@ -28,7 +28,7 @@ pub(crate) fn judge(run: &mut Run) -> Result<(), DriveError> {
     let verdict = decide::judge(&run.ledger.state);
     if current.outdated && current.session.as_ref().is_some_and(|session| session.promised) {
         run.notice(
-            "the task was edited during this session: what it promised does not count, the next one works on the new text"
+            "the task was edited during this session: its promise doesn't count, and the next session works on the new text"
                 .to_owned(),
         )?;
     }
@@ -68,7 +68,7 @@ pub(crate) fn judge(run: &mut Run) -> Result<(), DriveError> {
     })?;
     if run.state.unclaimed_iterations() == UNCLAIMED_TOLD {
         run.notice(format!(
-            "the checks pass, but {UNCLAIMED_TOLD} sessions in a row did not say that the task is done; the next one is asked to; where passing checks are enough, `\"completion\": \"checks\"` in .ralph/config.json needs no such word"
+            "the checks pass, but {UNCLAIMED_TOLD} sessions in a row didn't say that the task is done; `ralph` asks the next one to; if passing checks are enough, set `\"completion\": \"checks\"` in .ralph/config.json"
         ))?;
     }
     for news in recovery::notice(&run.ledger.state, iteration, verdict, &seen, context.clone()) {

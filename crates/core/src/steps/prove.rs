@@ -6,7 +6,7 @@ use crate::proof::surroundings;
 use crate::record::resources;
 use crate::run::Run;
 use crate::steps::checks::subject::{Finding, Subject};
-use crate::steps::checks::trees::{self, Checked};
+use crate::steps::checks::trees::{self, CheckOutcome};
 use crate::steps::checks::{baseline_checks, installed, uncommitted};
 use crate::steps::{claims, prepare, stuck_signals};
 use ralph_loop_domain::ports::ReleaseWhen;
@@ -87,8 +87,8 @@ pub(crate) fn judge_subject(
             Next::RunChecks(tree) => {
                 let started = run.clock.elapsed();
                 match trees::prove_tree(run, tree, subject, &mut found)? {
-                    Checked::Run(tree_run) => drop(found.state.runs.insert(tree, tree_run)),
-                    Checked::Stopped => return Ok(None),
+                    CheckOutcome::Run(tree_run) => drop(found.state.runs.insert(tree, tree_run)),
+                    CheckOutcome::Stopped => return Ok(None),
                 }
                 found.took.push((tree, run.clock.elapsed().saturating_sub(started)));
             }
@@ -128,7 +128,7 @@ fn begin_finding(run: &Run, subject: &Subject, protected: &[ProtectedChange]) ->
     let replaced = surroundings::differences(&state.surroundings, &installed::fingerprints(run));
     if !state.surroundings.is_empty() && !replaced.is_empty() {
         hint = Some(
-            "programs or settings that the checks use changed on this machine: look at them, and start a new run (`--new`) if they are yours"
+            "programs or settings that the checks use changed on this machine: review them, and start a new run (`--new`) if you changed them"
                 .to_owned(),
         );
         obstacles.extend(replaced);

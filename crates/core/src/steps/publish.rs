@@ -121,7 +121,7 @@ fn final_poll(run: &mut Run) -> HandoverResult<bool> {
 
 fn take_review(run: &mut Run, news: ReviewSeen) -> HandoverResult<()> {
     if news.state == ReviewOutcome::ChangesRequested {
-        run.error_entry("changes are asked for", &news.feedback);
+        run.error_entry("the reviewer requested changes", &news.feedback);
     }
     run.record(EventBody::ReviewSeen(news))?;
     Ok(())
@@ -204,7 +204,7 @@ fn polls(run: &Run, gate: Gate) -> u32 {
 fn next_poll_at(run: &Run, gate: Gate, others: bool) -> Timestamp {
     let poll = run.state.spec.settings.handover.poll;
     let wait = match poll {
-        None if others && run.cancel.hears_news() => SLOW_POLL,
+        None if others && run.cancel.has_push_updates() => SLOW_POLL,
         poll => next_poll(gate, polls(run, gate), poll),
     };
     let now = run.clock.now();
@@ -223,7 +223,7 @@ fn withdrawal(taken: &DismissedApproval) -> String {
         None => format!("{} took the approval back", taken.author),
     };
     match taken.message.trim() {
-        "" => format!("{who}, without a word: look for what is not good enough yet.\n"),
+        "" => format!("{who} without a comment: look for what isn't good enough yet.\n"),
         why => tail(&format!("{who}: {why}\n"), FEEDBACK_MAX).to_owned(),
     }
 }

@@ -35,7 +35,7 @@ fn mitigate(run: &mut Run, rung: Rung) -> Result<(), DriveError> {
             Some(Fallback::Agent { benched: agent, .. }) => benched = Some(agent),
             None => {}
         },
-        // A doctor interrupted by a crash is asked again, unless its report is journaled.
+        // Runs the doctor again if a crash interrupted it before its report was journaled.
         Rung::Doctor if run.state.stuck.diagnosed_at != Some(run.state.iterations.count) => {
             consult::diagnose(run)?
         }

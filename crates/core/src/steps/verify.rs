@@ -105,7 +105,7 @@ pub(crate) fn verify_hidden(
     let state = &run.ledger.state;
     let Some(baseline) = &state.baseline else { return Ok(CheckOutcome::Stopped) };
     let commit = state.work.commit.clone().unwrap_or_else(|| baseline.head.clone());
-    let checked = run.ports.workspace.loose_commit(tree, &commit, run.clock.now())?.unwrap_or(commit);
+    let checked = run.ports.workspace.unreferenced_commit(tree, &commit, run.clock.now())?.unwrap_or(commit);
     clean_checkout::in_clean_folder(run, |run, folder| {
         run.ports.workspace.checkout_clean(&checked, folder)?;
         let checkout = installed::open_checkout(run, folder)?;

@@ -3,7 +3,7 @@
 
 use crate::error::DriveError;
 use crate::inbox;
-use crate::observers::LiveStatus;
+use crate::observers::SessionProgress;
 use crate::record::recorder::POLL;
 use crate::run::Run;
 use crate::steps::publish;
@@ -22,7 +22,7 @@ pub(crate) fn wait(run: &mut Run, reason: &str, until: Option<Timestamp>) -> Res
         let now = run.clock.now();
         run.ledger.state.tick(now);
         inbox::read(&mut run.ledger)?;
-        if run.cancel.get().is_some() || run.cancel.rests_soon() {
+        if run.cancel.get().is_some() || run.cancel.is_idle_requested() {
             break;
         }
         // A control, or the end of the wait, may change the next step.
@@ -31,12 +31,13 @@ pub(crate) fn wait(run: &mut Run, reason: &str, until: Option<Timestamp>) -> Res
             _ => break,
         }
         if let Some(gate) = run.state.handover.gate.map(|facts| facts.gate)
-            && run.cancel.takes_look()
+            && run.cancel.take_refresh()
         {
             news = Some(gate);
             break;
         }
-        let live = LiveStatus { now, elapsed: run.clock.elapsed() - begun, silent: None, activity: reason };
+        let live =
+            SessionProgress { now, elapsed: run.clock.elapsed() - begun, silent: None, activity: reason };
         run.ledger.observer.live(&run.ledger.state, &live);
         run.ledger.rest(POLL);
     }

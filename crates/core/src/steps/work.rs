@@ -116,7 +116,8 @@ pub(crate) fn work(run: &mut Run, session: NextSession) -> Result<(), DriveError
     let mut report = report?;
     // A session that changed files did something, even if its output is empty or looks like a refused
     // login.
-    if is_doubtful(&report, config.output_format) && Some(run.ports.workspace.tree()?) != run.state.work.tree
+    if needs_tree_check(&report, config.output_format)
+        && Some(run.ports.workspace.tree()?) != run.state.work.tree
     {
         report.end = match (report.exit_code, report.end) {
             (Some(0), _) | (_, SessionEnd::Empty) => SessionEnd::Completed,
@@ -146,7 +147,7 @@ fn end_session(
     let completed = report.end == SessionEnd::Completed;
     let claimed = claim(&report.final_message, promise);
     let promised = completed && (report.wishes.done || claimed == Claim::Promised);
-    if completed && !promised && claimed == Claim::InSentence {
+    if completed && !promised && claimed == Claim::NotOnOwnLine {
         run.notice("the promise was not alone on its line, so it does not count")?;
     }
     let wishes = if completed { report.wishes } else { AgentRequests::default() };
@@ -182,7 +183,7 @@ fn end_session(
 }
 
 /// Whether an end was inferred only from printed text: none, or that of a command without an error format.
-fn is_doubtful(report: &SessionReport, format: OutputFormat) -> bool {
+fn needs_tree_check(report: &SessionReport, format: OutputFormat) -> bool {
     match report.end {
         SessionEnd::Empty => true,
         SessionEnd::Auth { .. } | SessionEnd::Billing { .. } => format == OutputFormat::Text,

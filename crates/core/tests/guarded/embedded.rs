@@ -1,18 +1,18 @@
-//! A program that is not `ralph` and drives runs, with real processes: two at a time, in two threads and two repos; one that it
-//! drops and takes up again.
+//! Another program drives runs, with real processes: two at once, in two threads and two repos; and one that it
+//! drops and resumes.
 #![allow(clippy::disallowed_methods, reason = "a test sets up repos")]
 
 use nix::sys::prctl;
 use ralph_loop_agents::ScriptedAgent;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::{
-    CancelFlag, Completion, Helpers, LoopAgent, LoopAgentBuilder, Refusals, Run, RunPorts,
+    CancelToken, Completion, Helpers, LoopAgent, LoopAgentBuilder, Refusals, Run, RunPorts,
 };
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_git::{GitWorkspace, Repo, WorkspaceOptions};
 use ralph_loop_journal::folder::layout::RalphDir;
-use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::journal::RunPaths;
 use ralph_loop_protocol::outcome::{EndReason, ErrorCode, RunResult};
 use ralph_loop_protocol::proof::level::Watching;
 use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
@@ -30,7 +30,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("a_push_that_fails_is_told_and_done_once_it_can_be", failed_push),
 ];
 
-/// A program drops its run in the middle of a session, with a real process under way, ends, and another one takes it up.
+/// A program drops its run in the middle of a session with a running process, and exits; another program resumes the run.
 fn dropped_in_a_session() {
     let temp = tempfile::tempdir().unwrap();
     let (root, records) = (temp.path().join("repo"), temp.path().join("records"));
@@ -64,7 +64,7 @@ fn dropped_in_a_session() {
         let mut running = Box::pin(agent.run());
         loop {
             let ended = std::future::poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx).is_ready())).await;
-            assert!(!ended, "it ended by itself");
+            assert!(!ended, "it ended without a signal");
             let written = std::fs::read_to_string(root.join(".git/pid")).unwrap_or_default();
             if let Ok(pid) = written.trim().parse::<u32>() {
                 return pid;
@@ -78,7 +78,7 @@ fn dropped_in_a_session() {
     let state = agent.handle().record().unwrap().state().unwrap();
     assert_eq!((state.iterations.count, state.people.suspended_by.is_some()), (0, true));
     drop(agent);
-    // The guard of the sandbox goes with the last thread that has it.
+    // The sandbox's guard ends with the last thread that holds it.
     let mine = format!("/proc/{0}/task/{0}/children", std::process::id());
     while !std::fs::read_to_string(&mine).unwrap().is_empty() {
         std::thread::yield_now();
@@ -89,16 +89,16 @@ fn dropped_in_a_session() {
     let result = runtime.block_on(again.run());
     assert!(result.success, "{result:?}");
     assert_eq!((result.iterations, result.run_id.as_ref()), (1, Some(&run)));
-    assert_eq!(result.watched, Some(Watching::NotWatched), "nobody watches what a closure runs");
+    assert_eq!(result.watched, Some(Watching::NotWatched), "a closure's commands aren't watched");
     assert!(result.diff.contains("+half") && result.diff.contains("+done"), "{}", result.diff);
 }
 
 fn two_runs_at_once() {
-    // The first thread makes libc claim a signal of its own, in any program.
+    // The first thread makes libc claim a signal, in any program.
     std::thread::spawn(|| {}).join().unwrap();
     let before = process();
     let temp = tempfile::tempdir().unwrap();
-    // The first session of each run waits for the other's, so that both are under way at the same time.
+    // The first session of each run waits for the other's, so that both run at the same time.
     let meet = Arc::new(Barrier::new(2));
     let runs = ["left", "right"].map(|name| {
         let (folder, meet) = (temp.path().join(name), Arc::clone(&meet));
@@ -130,7 +130,7 @@ fn failed_push() {
         String::from_utf8(done.stdout).unwrap()
     };
     git(&root, &["checkout", "-q", "-b", "work"]);
-    // Somebody else's work stands there under the same name.
+    // Another user's work exists there under the same name.
     git(temp.path(), &["init", "-q", "--bare", "there.git"]);
     make_repo(&temp.path().join("other"));
     std::fs::write(temp.path().join("other/theirs.txt"), "theirs\n").unwrap();
@@ -213,7 +213,7 @@ fn open(folder: &Path, name: &str) -> Run {
     let options = WorkspaceOptions::new(repo.identity(Some("A"), Some("a@example.com")));
     let dir = RalphDir::of(&root);
     let parts = RunPorts {
-        places: Places {
+        places: RunPaths {
             dir: dir.run(&spec.run_id),
             seal: Some(state.join("seal.jsonl")),
             spare: None,
@@ -232,7 +232,7 @@ fn open(folder: &Path, name: &str) -> Run {
         clock: Arc::new(SystemClock::default()),
         redactor: Arc::new(Redactor::default()),
         observers: Vec::new(),
-        cancel: Arc::new(CancelFlag::default()),
+        cancel: Arc::new(CancelToken::default()),
         helpers: Helpers::default(),
         refusals: Refusals::default(),
         forge: None,

@@ -1,6 +1,6 @@
 //! The program outside of the workspace (`scripts/package --outside` builds it from the packages alone), in short: the same code,
 //! built with the workspace; the example with a sandbox of this machine; and what else needs one.
-#![allow(clippy::disallowed_methods, reason = "a program of its own, which fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "a separate program, which fails by panicking")]
 
 #[path = "../../examples/fix_failing_tests.rs"]
 mod fix_failing_tests;
@@ -64,7 +64,7 @@ fn refused() {
     let why = |builder: LoopAgentBuilder| builder.build().expect_err("it does not fit").what;
     for inside in ["link/repo/records", "real/repo/not/there/yet"] {
         let said = why(fresh().records(temp.path().join(inside)));
-        assert!(said.starts_with("the records lie in"), "{said}");
+        assert!(said.starts_with("the records are in"), "{said}");
     }
     let fine = || fresh().records(temp.path().join("records"));
     assert_eq!(why(fine().run_id(RunId::new("r2"))), "the workspace records run r1, and this is run r2");

@@ -99,7 +99,7 @@ fn a_person_may_end_a_wait_and_steer_the_next_prompt() {
 }
 
 #[test]
-fn a_stuck_run_tries_every_recovery_step_and_then_asks_a_person_who_can_go_on() {
+fn a_stuck_run_tries_every_recovery_step_then_asks_the_user() {
     let mut machine = Machine::new(|_, sandbox| {
         write(sandbox, "scratch.txt", "looked\n");
         completed("I looked around.")
@@ -114,7 +114,7 @@ fn a_stuck_run_tries_every_recovery_step_and_then_asks_a_person_who_can_go_on() 
     let metrics: serde_json::Value = serde_json::from_str(&metrics).unwrap();
     assert_eq!(metrics["loop_score"], 0.8);
     inbox::send(&machine.dir().run(&"r1".into()), "ana", Control::Resume).unwrap();
-    assert_eq!(machine.resume().reason, EndReason::NeedsHuman, "the second gutter has a ladder of its own");
+    assert_eq!(machine.resume().reason, EndReason::NeedsHuman, "the second gutter has its own ladder");
     inbox::send(&machine.dir().run(&"r1".into()), "ana", Control::Resume).unwrap();
     assert_eq!(machine.resume().reason, EndReason::Stuck, "the third gutter in a row ends it");
 }
@@ -175,7 +175,7 @@ fn a_run_may_end_by_a_file_or_by_a_check_of_the_calling_program() {
     assert_eq!(why.as_deref(), Some("there is no result"));
 }
 
-/// A journal cut at a byte, with every artifact cut in half: the run goes on and ends the same.
+/// Cuts the journal at a byte and every artifact in half: the run continues and ends the same.
 #[test]
 fn a_journal_cut_at_any_byte_with_torn_artifacts_ends_the_same() {
     let finished = || {
@@ -194,7 +194,7 @@ fn a_journal_cut_at_any_byte_with_torn_artifacts_ends_the_same() {
     let full = std::env::var("RALPH_TORTURE").is_ok_and(|v| v == "full");
     let last = whole.len() - 1 - whole[..whole.len() - 1].iter().rev().position(|b| *b == b'\n').unwrap();
     for cut in (0..last).step_by(if full { 1 } else { 37 }) {
-        // A machine of its own for each cut: the files and commits are those of the one future that was lost.
+        // A separate machine for each cut, with the files and commits of the lost future.
         let machine = finished();
         let whole = std::fs::read(machine.journal()).unwrap();
         std::fs::write(machine.journal(), &whole[..cut]).unwrap();

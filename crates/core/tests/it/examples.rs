@@ -1,4 +1,4 @@
-//! The examples of the library, each played to its end. (`fix_failing_tests` plays the guard of its own sandbox, so it is
+//! Runs each of the library's examples to its end. (`fix_failing_tests` is also the guard of its sandbox, so it is
 //! played in `outside.rs`.)
 #![allow(dead_code, reason = "programs, and tests that fail by panicking")]
 

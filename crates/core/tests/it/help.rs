@@ -102,7 +102,7 @@ fn each_rung_is_tried_once_and_shows_in_the_next_prompt() {
 }
 
 #[test]
-fn the_doctor_reads_the_record_is_mended_once_and_its_word_goes_through_the_inbox() {
+fn the_doctor_reads_the_record_is_corrected_once_and_answers_through_the_inbox() {
     let mut machine = circling(|_| {});
     let model = Scripted::saying(&[Ok("I think the seed is wrong."), Ok(REPORT)]);
     with_doctor(&mut machine, model.clone(), Apply::Auto);
@@ -352,7 +352,8 @@ fn pieces_of_a_models_text_reach_the_observer_without_secrets() {
     struct RecordingSink(Arc<Mutex<String>>);
     impl ralph_loop_core::Observer for RecordingSink {
         fn event(&mut self, _: &ralph_loop_domain::state::RunState, _: &ralph_loop_protocol::event::Event) {}
-        fn live(&mut self, _: &ralph_loop_domain::state::RunState, _: &ralph_loop_core::LiveStatus<'_>) {}
+        fn live(&mut self, _: &ralph_loop_domain::state::RunState, _: &ralph_loop_core::SessionProgress<'_>) {
+        }
         fn output(&mut self, _: ralph_loop_domain::ports::Stream, _: &[u8]) {}
         fn token(&mut self, text: &str) {
             self.0.lock().unwrap().push_str(text);

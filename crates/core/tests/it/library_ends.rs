@@ -25,7 +25,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 
 type Session = dyn Fn(u32, &dyn Sandbox) -> Result<SessionReport, SandboxError> + Send + Sync;
 
-/// An agent that is a closure over how many sessions there were before.
+/// An agent as a closure that gets the number of earlier sessions.
 struct Acting {
     name: AgentName,
     sessions: AtomicU32,
@@ -60,7 +60,7 @@ fn report(end: SessionEnd, usage: Usage) -> SessionReport {
     }
 }
 
-/// Writes a part; the second one is the whole.
+/// Writes half of the file in each of two sessions.
 fn part(before: u32, sandbox: &dyn Sandbox) -> SessionReport {
     write(sandbox, "result.txt", if before == 0 { "half\nof\nit\n" } else { "done\nand\ntested\n" });
     report(SessionEnd::Completed, Usage::free())
@@ -95,7 +95,7 @@ fn over(
         .baseline(false)
 }
 
-/// The run ends with this code, says that it can go on from `next`, and does.
+/// The run ends with this code, says that it can continue from `next`, and does.
 fn goes_on(agent: &LoopAgent, code: ErrorCode, next: u32, mend: impl FnOnce()) {
     let first = block_on(agent.run());
     assert_promise(&first, code, true, Some(next));
@@ -108,13 +108,13 @@ fn assert_promise(result: &LoopResult, code: ErrorCode, recoverable: bool, next:
     let error = result.error.clone().unwrap_or_else(|| panic!("{code}: {result:?}"));
     assert_eq!((error.code, error.recoverable), (code, recoverable), "{result:?}");
     assert_eq!((result.recoverable(), result.resume_from()), (recoverable, next), "{code}: {result:?}");
-    // Whoever has the library alone has no command.
+    // Users of only the library have no command.
     let hint = error.hint.unwrap_or_else(|| panic!("{code} has no hint"));
     assert!(!hint.contains("`ralph "), "{code}: {hint}");
 }
 
 #[test]
-fn a_run_that_a_limit_ended_goes_on_with_a_larger_one() {
+fn a_run_that_hit_a_limit_continues_with_a_larger_one() {
     let raise = |agent: &LoopAgent, change: BudgetChange| agent.handle().set_limits(change).unwrap();
     let temp = tempfile::tempdir().unwrap();
     let dear = |before: u32, sandbox: &dyn Sandbox| {
@@ -152,7 +152,7 @@ fn a_run_that_a_limit_ended_goes_on_with_a_larger_one() {
 }
 
 #[test]
-fn what_a_sandbox_or_a_program_lacked_is_mended_and_the_run_goes_on() {
+fn a_run_continues_after_a_missing_sandbox_or_program_is_fixed() {
     let temp = tempfile::tempdir().unwrap();
     let broken = |before: u32, sandbox: &dyn Sandbox| match before {
         0 => Err(SandboxError::Broken("the machine is gone".into())),
@@ -169,9 +169,9 @@ fn what_a_sandbox_or_a_program_lacked_is_mended_and_the_run_goes_on() {
     goes_on(&agent, ErrorCode::IterationFailed, 1, || ());
 }
 
-/// A folder that cannot be made is mended; the agent has kept everything that it was built of.
+/// After the user fixes a folder that couldn't be created, the same agent can run: it kept its parts.
 #[test]
-fn records_that_cannot_be_written_are_mended_and_the_run_begins() {
+fn a_run_starts_after_unwritable_records_are_fixed() {
     let temp = tempfile::tempdir().unwrap();
     let agent = builder(temp.path(), |before, sandbox| Ok(part(before, sandbox))).build().unwrap();
     std::fs::write(temp.path().join("records"), "a file in the way").unwrap();
@@ -235,7 +235,7 @@ fn a_stuck_run_asks_and_in_the_end_is_stuck_for_good() {
 }
 
 #[test]
-fn what_is_proven_is_pushed_under_the_name_of_its_branch() {
+fn proven_work_is_pushed_to_its_branch() {
     let temp = tempfile::tempdir().unwrap();
     let agent = builder(temp.path(), |before, sandbox| Ok(part(before, sandbox)))
         .branch("work")
@@ -253,7 +253,7 @@ fn what_is_proven_is_pushed_under_the_name_of_its_branch() {
     assert_eq!(pushed.next_back(), Some("work"), "{events:?}");
 }
 
-/// What the journal of an agent's run tells people.
+/// The notices in the journal of an agent's run.
 fn notices(agent: &LoopAgent) -> Vec<String> {
     let events = agent.handle().record().unwrap().follow(Seq(0)).poll().unwrap();
     let notices = events.into_iter().filter_map(|event| match event.body {
@@ -264,7 +264,7 @@ fn notices(agent: &LoopAgent) -> Vec<String> {
 }
 
 #[test]
-fn advice_that_never_comes_is_waited_for_no_longer_than_its_time_and_the_run_goes_on() {
+fn a_run_continues_after_waiting_for_missing_advice() {
     struct Gone(Arc<AtomicU32>);
     impl Drop for Gone {
         fn drop(&mut self) {
@@ -295,11 +295,11 @@ fn advice_that_never_comes_is_waited_for_no_longer_than_its_time_and_the_run_goe
     let told = notices(&agent);
     let late = told.iter().filter(|one| one.contains("`on_stuck` gave no answer within")).count();
     assert!(late > 0, "{told:?}");
-    assert_eq!(gone.load(Ordering::SeqCst) as usize, late, "what nobody waits for is dropped");
+    assert_eq!(gone.load(Ordering::SeqCst) as usize, late, "an unawaited run is dropped");
 }
 
 #[test]
-fn advice_that_breaks_suspends_the_run_which_goes_on() {
+fn advice_that_panics_suspends_the_run() {
     let temp = tempfile::tempdir().unwrap();
     let same_then_done = |before: u32, sandbox: &dyn Sandbox| {
         let text = if before < 4 { "never\nand\nnever\n" } else { "done\nand\ntested\n" };
@@ -327,7 +327,7 @@ fn advice_that_breaks_suspends_the_run_which_goes_on() {
     assert_eq!(again.iterations, 5, "no session was done twice");
 }
 
-/// A file, a command, code of the caller and a number: done when all of them hold, whichever comes last.
+/// A file, a command, a closure and a metric: done when all of them hold, in any order.
 #[test]
 fn conditions_of_every_kind_hold_together() {
     use ralph_loop_task::config::{Better, MetricConfig};
@@ -336,16 +336,16 @@ fn conditions_of_every_kind_hold_together() {
     let judged: Arc<Mutex<Vec<bool>>> = Arc::default();
     let noted = Arc::clone(&judged);
     let session = |before: u32, sandbox: &dyn Sandbox| {
-        // Each session gives one thing more, and the number comes last.
+        // Each session adds one of them; the metric comes last.
         write(sandbox, "result.txt", if before < 1 { "half\nof\nit\n" } else { "done\nand\ntested\n" });
         if before >= 2 {
             write(sandbox, "DONE.md", "It is done.\n");
         }
-        write(sandbox, "owner.txt", if before < 3 { "nobody\n" } else { "me\n" });
+        write(sandbox, "owner.txt", if before < 3 { "none\n" } else { "me\n" });
         write(sandbox, "speed.txt", if before < 4 { "p99 120 ms\n" } else { "p99 70 ms\n" });
         Ok(report(SessionEnd::Completed, Usage::free()))
     };
-    // The shell line of the metric, as a sandbox without a shell knows it.
+    // The metric's shell line, for a sandbox without a shell.
     let sandbox = MemorySandbox::new(|request, files| {
         let line = request.argv.last().filter(|_| request.argv.first().is_some_and(|word| word == "sh"))?;
         let shown = files.get(line.strip_prefix("cat ")?)?.to_vec();
@@ -359,7 +359,7 @@ fn conditions_of_every_kind_hold_together() {
             async move {
                 let mine = place.read("owner.txt").await?.unwrap_or_default() == b"me\n";
                 noted.lock().unwrap().push(mine);
-                if mine { Ok(()) } else { Err("it is nobody's".to_owned()) }
+                if mine { Ok(()) } else { Err("it has no owner".to_owned()) }
             }
         }))
         .completion(Completion::metric("cat speed.txt", p99))

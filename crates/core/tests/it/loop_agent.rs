@@ -45,7 +45,7 @@ fn builder(temp: &Path, session: Arc<Session>) -> LoopAgentBuilder {
         .limits(Limits::default().max_iterations(6))
 }
 
-/// An agent that is only named.
+/// An agent with only a name.
 fn named(name: &str) -> FnAgent {
     FnAgent { name: AgentName::from(name), session: Arc::new(two_sessions), tokens: Vec::new() }
 }
@@ -66,7 +66,7 @@ fn two_sessions(request: &SessionRequest<'_>, sandbox: &dyn Sandbox) -> (Session
     completed(&format!("Wrote part {}.", request.iteration))
 }
 
-/// The same, with every prompt noted.
+/// The same; records every prompt.
 fn noting_prompts() -> (Arc<Mutex<Vec<String>>>, Arc<Session>) {
     let prompts: Arc<Mutex<Vec<String>>> = Arc::default();
     let seen = Arc::clone(&prompts);
@@ -134,7 +134,7 @@ fn a_run_is_awaited_watched_and_remembered() {
     let heard = heard.lock().unwrap();
     assert!(heard.contains(&"update 1 Running".to_owned()), "{heard:?}");
     assert!(heard.contains(&"complete 2".to_owned()), "{heard:?}");
-    // A word is told when it is whole, once in each session: half of one could be half of a secret.
+    // Reports a word only when it is complete, once in each session: half of one could be half of a secret.
     let told: Vec<_> = heard.iter().filter(|line| line.starts_with("token")).collect();
     assert_eq!(told, ["token token", "token token"], "{heard:?}");
     drop(heard);
@@ -145,7 +145,7 @@ fn a_run_is_awaited_watched_and_remembered() {
     assert_eq!((again.success, again.iterations), (true, 2), "a run that is over stays over");
 }
 
-/// Works until it is told to stop, in its first sessions; does the work in the next.
+/// Works until it is stopped in its first sessions; does the work in the next.
 struct Patient {
     name: AgentName,
     waits: u32,
@@ -220,7 +220,7 @@ fn poll_until<F: Future>(future: F, until: impl Fn() -> bool) {
             let pending = std::future::poll_fn(|cx: &mut Context<'_>| {
                 Poll::Ready(future.as_mut().poll(cx).is_pending())
             });
-            assert!(pending.await, "it ended by itself");
+            assert!(pending.await, "it ended without a signal");
             if until() {
                 return;
             }
@@ -230,7 +230,7 @@ fn poll_until<F: Future>(future: F, until: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_dropped_run_is_suspended_and_goes_on_when_it_is_awaited_again() {
+fn a_dropped_run_is_suspended_and_continues_when_awaited_again() {
     let temp = tempfile::tempdir().unwrap();
     let (agent, sessions) = patient(temp.path(), 1);
     let handle = agent.handle();
@@ -275,7 +275,7 @@ fn a_run_is_stopped_at_once_and_says_so() {
 }
 
 #[test]
-fn what_is_said_before_a_run_exists_reaches_it() {
+fn controls_sent_before_the_run_exists_arrive() {
     let temp = tempfile::tempdir().unwrap();
     let (prompts, session) = noting_prompts();
     let agent =
@@ -334,7 +334,7 @@ fn advice_of_an_async_closure_is_in_the_next_prompt() {
 }
 
 #[test]
-fn a_limit_ends_a_run_and_a_larger_one_lets_it_go_on() {
+fn a_limit_ends_a_run_and_a_larger_one_continues_it() {
     let temp = tempfile::tempdir().unwrap();
     let agent = builder(temp.path(), Arc::new(two_sessions))
         .completion(grep())
@@ -444,14 +444,14 @@ fn a_second_run_in_the_same_folder_is_refused_while_the_first_is_driven() {
     );
 }
 
-/// Breaks once.
+/// Panics once.
 fn breaks_once() -> impl Fn() + Send + Sync + 'static {
     let broke = AtomicU32::new(0);
     move || assert!(broke.fetch_add(1, Ordering::SeqCst) > 0, "it is broken")
 }
 
-/// The run is suspended in good order, says why, and goes on with the same agent.
-fn assert_goes_on_after_a_break(agent: &LoopAgent) {
+/// The run is suspended cleanly, says why, and continues with the same agent.
+fn assert_continues_after_a_panic(agent: &LoopAgent) {
     let result = block_on(agent.run());
     let error = result.error.clone().unwrap();
     assert_eq!((error.code, result.reason), (ErrorCode::IterationFailed, EndReason::Error), "{result:?}");
@@ -474,9 +474,11 @@ fn a_closure_that_breaks_suspends_the_run_and_says_so() {
             on_event();
         }
     });
-    assert_goes_on_after_a_break(&watched.build().unwrap());
+    assert_continues_after_a_panic(&watched.build().unwrap());
     let on_token = breaks_once();
-    assert_goes_on_after_a_break(&fresh(1).completion(grep()).on_token(move |_| on_token()).build().unwrap());
+    assert_continues_after_a_panic(
+        &fresh(1).completion(grep()).on_token(move |_| on_token()).build().unwrap(),
+    );
     // Also where it breaks after it has waited for something, on the task that awaits the run.
     let check = Arc::new(breaks_once());
     let checked = fresh(2).completion(grep()).completion(Completion::check("own", move |_| {
@@ -487,13 +489,15 @@ fn a_closure_that_breaks_suspends_the_run_and_says_so() {
             Ok(())
         }
     }));
-    assert_goes_on_after_a_break(&checked.build().unwrap());
+    assert_continues_after_a_panic(&checked.build().unwrap());
     let update = breaks_once();
-    assert_goes_on_after_a_break(&fresh(3).completion(grep()).on_update(move |_| update()).build().unwrap());
+    assert_continues_after_a_panic(
+        &fresh(3).completion(grep()).on_update(move |_| update()).build().unwrap(),
+    );
 }
 
 #[test]
-fn a_port_that_breaks_ends_the_run_with_what_is_recorded_of_it() {
+fn a_panicking_port_ends_the_run_with_its_recorded_state() {
     let temp = tempfile::tempdir().unwrap();
     let session = |request: &SessionRequest<'_>, sandbox: &dyn Sandbox| {
         assert_eq!(request.iteration, 1, "the agent is broken");
@@ -537,10 +541,10 @@ fn a_check_that_never_ends_is_given_up_after_its_time() {
     let result = block_on(agent.run());
     assert_eq!(result.reason, EndReason::MaxIterations, "{result:?}");
     assert!(prompts.lock().unwrap()[1].contains("no end after"), "{}", prompts.lock().unwrap()[1]);
-    assert_eq!(gone.load(Ordering::SeqCst), 2, "what nobody waits for is dropped");
+    assert_eq!(gone.load(Ordering::SeqCst), 2, "an unawaited run is dropped");
 }
 
-/// The end of an earlier call, however late it is noticed, takes nothing from the next one.
+/// A late end of an earlier call doesn't affect the next one.
 #[test]
 fn a_call_that_is_dropped_late_ends_nothing_of_the_next() {
     let temp = tempfile::tempdir().unwrap();
@@ -613,7 +617,7 @@ fn a_run_is_paused_resumed_and_stopped_by_its_handle() {
     assert_eq!(handle.status().unwrap().state, AgentState::Stopped);
 }
 
-/// Events are read from the journal: nobody waits for a reader, and a reader misses nothing.
+/// Events come from the journal: the run doesn't wait for readers, and readers miss nothing.
 #[test]
 fn a_reader_that_is_slow_or_gone_holds_nothing_up_and_misses_nothing() {
     let temp = tempfile::tempdir().unwrap();
@@ -631,11 +635,11 @@ fn a_reader_that_is_slow_or_gone_holds_nothing_up_and_misses_nothing() {
         let mut gone = 0;
         let result = std::future::poll_fn(|cx| {
             let polled = running.as_mut().poll(cx);
-            // One event of many, however often it is woken.
+            // Reads one of many events, even if woken several times.
             if seen.is_empty() {
                 seen.extend(poll(&mut slow, cx));
             }
-            // Asked once, so that it waits to be woken, and gone.
+            // Polled once, so that it waits to be woken, then dropped.
             let mut other = agent.events();
             gone += usize::from(poll(&mut other, cx).is_some());
             drop(other);
@@ -652,7 +656,7 @@ fn a_reader_that_is_slow_or_gone_holds_nothing_up_and_misses_nothing() {
     }));
     let last = agent.handle().record().unwrap().state().unwrap().seq.0;
     assert_eq!(seen, (1..=last).collect::<Vec<_>>(), "every event, once, in order");
-    // From where somebody stopped reading, without what was read.
+    // Continues where the reader stopped, without repeating events.
     let mut rest = agent.events_after(ralph_loop_protocol::id::Seq(last - 2));
     let tail = block_on(std::future::poll_fn(|cx| {
         Poll::Ready(std::iter::from_fn(|| poll(&mut rest, cx)).collect::<Vec<_>>())
@@ -689,7 +693,7 @@ fn a_closure_that_breaks_at_the_end_takes_neither_the_result_nor_the_way_on() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_before_anything_is_made() {
+fn invalid_settings_are_refused_before_creating_anything() {
     let temp = tempfile::tempdir().unwrap();
     let fresh = || builder(temp.path(), Arc::new(two_sessions));
     let refused = |builder: LoopAgentBuilder| builder.build().unwrap_err().to_string();
@@ -699,11 +703,11 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
         (refused(fresh().completion(grep()).completion(grep())), "two conditions are called `tests`"),
         (
             refused(fresh().completion(grep()).publish(Publish::Pr)),
-            "a pull request is asked for, but there is no code host",
+            "a pull request is requested, but there is no code host",
         ),
         (
             refused(fresh().completion(grep()).publish(Publish::Push)),
-            "a push is asked for, but there is nowhere to push to",
+            "a push is requested, but there is nowhere to push to",
         ),
         (
             refused(
@@ -736,7 +740,7 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
         ),
         (
             refused(fresh().completion(Completion::metric("bench", seconds().target(f64::NAN)))),
-            "the target of `metric` is no number",
+            "the target of `metric` isn't a number",
         ),
         (
             refused(fresh().completion(grep()).limits(Limits::default().max_cost(-1.0))),
@@ -765,18 +769,18 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
     assert_eq!(Limits::default().max_cost(f64::INFINITY).max_cost, Usd::MAX, "no limit, and not none at all");
     for (said, begins) in told {
         assert!(said.starts_with(begins), "{said}");
-        assert_eq!(said.lines().count(), 3, "what, why, what mends it: {said}");
+        assert_eq!(said.lines().count(), 3, "what failed, the cause, the next step: {said}");
     }
     assert!(!temp.path().join("records").exists());
 }
 
 #[test]
-fn what_an_agent_keeps_alive_is_in_the_status_while_it_works() {
+fn agent_processes_are_in_the_status() {
     let temp = tempfile::tempdir().unwrap();
     let (agent, sessions) = patient(temp.path(), u32::MAX);
     let handle = agent.handle();
     poll_until(agent.run(), || {
-        // No session ends by itself: a person rotates the first one, and what it leaves alive is written down.
+        // No session ends on its own: the user rotates the first one, and the processes it leaves alive are recorded.
         if sessions.load(Ordering::SeqCst) == 1 {
             handle.send(ralph_loop_protocol::control::Control::Rotate).unwrap();
         }

@@ -19,7 +19,7 @@ fn after_two_iterations() -> (Machine, RunState) {
     (machine, state)
 }
 
-/// A state made by hand.
+/// A hand-written state.
 fn changed(state: &RunState, change: impl FnOnce(&mut RunFacts)) -> RunState {
     let mut facts = RunFacts::clone(state);
     change(&mut facts);
@@ -72,7 +72,7 @@ fn the_same_state_gives_the_same_bytes() {
 }
 
 #[test]
-fn what_never_changes_stands_first() {
+fn constant_parts_come_first() {
     let (machine, state) = after_two_iterations();
     let first = assemble(&RunState::new(machine.spec()), &PromptFiles::default());
     let later = assemble(&state, &PromptFiles::default());
@@ -167,7 +167,7 @@ fn the_stable_parts_end_where_the_text_says_so() {
 }
 
 #[test]
-fn each_kind_is_told_how_it_says_that_it_is_done() {
+fn each_agent_kind_learns_how_to_claim_completion() {
     let text = |kind| ordinary(kind, "", 1).text;
     assert!(text(AgentKind::Cli).contains("end your final message with this line, alone:"));
     assert!(text(AgentKind::Tools).contains("call the tool `done`"));
@@ -181,7 +181,7 @@ fn a_secret_in_any_part_is_gone_and_the_parts_still_end_where_they_did() {
     let redactor = ralph_loop_domain::redact::Redactor::new([("PASSWORD", secret)]);
     let machine = Machine::new(three_sessions);
     let state = changed(&RunState::new(machine.spec()), |facts| {
-        facts.spec.task.text = format!("log in with {secret} and go on");
+        facts.spec.task.text = format!("log in with {secret} and continue");
     });
     let files = PromptFiles { guardrails: format!("never print {secret}"), ..PromptFiles::default() };
     let prompt = prompt::assemble(&state, &files, AgentKind::Cli, None, "").redacted(&redactor);
@@ -191,7 +191,7 @@ fn a_secret_in_any_part_is_gone_and_the_parts_still_end_where_they_did() {
 }
 
 #[test]
-fn what_the_repo_tells_agents_is_quoted_bounded_and_stable_until_the_run_changes_it() {
+fn repo_instructions_are_quoted_bounded_and_stable() {
     let machine = Machine::new(three_sessions);
     let mut spec = machine.spec();
     let top = tempfile::tempdir().unwrap();
@@ -207,7 +207,7 @@ fn what_the_repo_tells_agents_is_quoted_bounded_and_stable_until_the_run_changes
     ] {
         std::fs::write(top.path().join(name), text).unwrap();
     }
-    // The same by another name, and what lies elsewhere.
+    // The same file under another name, and a file outside the repo.
     std::os::unix::fs::symlink("AGENTS.md", top.path().join("CLAUDE.md")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", top.path().join("a/b/AGENTS.md")).unwrap();
     let run = machine.dir().run(&"r1".into());
@@ -228,7 +228,7 @@ fn what_the_repo_tells_agents_is_quoted_bounded_and_stable_until_the_run_changes
     assert!(!two.text[..two.stable[1]].contains("Use tabs.") && two.text.contains("> Use tabs."));
 }
 
-/// Our own words cost tokens in every iteration: characters / 4 of a first and a later prompt, by format.
+/// Our own text costs tokens in every iteration: characters / 4 of a first and a later prompt, by format.
 #[test]
 fn prompts_of_the_four_formats_stay_small() {
     let (machine, later) = after_two_iterations();

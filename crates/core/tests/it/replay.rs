@@ -1,4 +1,4 @@
-//! Runs made again from their record: those of today are the same, and another rule is noticed.
+//! Replays runs from their record: unchanged rules give the same run, and a changed rule is detected.
 #![allow(clippy::disallowed_methods, reason = "a test fails by panicking, and is a border")]
 
 use crate::support::{Machine, PROMISE, completed, three_sessions, write};
@@ -10,7 +10,7 @@ use std::path::Path;
 
 type Session = fn(&SessionRequest<'_>, &dyn Sandbox) -> (SessionEnd, String);
 
-/// The same each time: it is stuck, and ends at a person or a limit.
+/// Does the same each time, so the run gets stuck and ends with a question or a limit.
 fn circles(_: &SessionRequest<'_>, sandbox: &dyn Sandbox) -> (SessionEnd, String) {
     write(sandbox, "result.txt", "never\nand\nnever\n");
     completed("The same again.")
@@ -53,9 +53,9 @@ fn a_run_of_today_is_the_same_when_it_is_made_again() {
     }
 }
 
-/// Runs of an earlier engine, kept in `tests/recorded`: what they decided and were told is what this one would.
+/// Replays recorded runs of an earlier engine from `tests/recorded`: this engine makes the same decisions.
 ///
-/// A change that is meant is recorded anew: `RALPH_RECORD=1 cargo nextest run -p ralph-loop-core --test replay`.
+/// Record an intended change again with `RALPH_RECORD=1 cargo nextest run -p ralph-loop-core --test replay`.
 #[test]
 fn recorded_runs_are_decided_as_they_were() {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
@@ -71,7 +71,7 @@ fn recorded_runs_are_decided_as_they_were() {
         assert_eq!(
             differences(&found),
             "",
-            "{name}: recorded otherwise; the comment above says how to record it anew"
+            "{name}: differs from the recording; the comment above says how to record it again"
         );
         assert!(found.decisions > 5 && found.prompts > 1, "{name}: {found:?}");
     }

@@ -2,7 +2,7 @@
 
 use crate::support::{Machine, three_sessions};
 use ralph_loop_core::driver::{drive, step};
-use ralph_loop_core::{LiveStatus, Observer, Progress, Run, RunPorts};
+use ralph_loop_core::{Observer, Progress, Run, RunPorts, SessionProgress};
 use ralph_loop_domain::ports::Stream;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_protocol::event::{Event, EventBody};
@@ -12,19 +12,19 @@ use std::sync::{Arc, Mutex};
 
 type Heard = Arc<Mutex<Vec<String>>>;
 
-/// Writes down which events it was told of.
+/// Records the events it receives.
 struct Scribe(&'static str, Heard);
 
 impl Observer for Scribe {
     fn event(&mut self, _: &RunState, event: &Event) {
         self.1.lock().unwrap().push(format!("{} {}", self.0, event.body.kind()));
     }
-    fn live(&mut self, _: &RunState, _: &LiveStatus<'_>) {}
+    fn live(&mut self, _: &RunState, _: &SessionProgress<'_>) {}
     fn output(&mut self, _: Stream, _: &[u8]) {}
 }
 
 #[test]
-fn every_observer_is_told_everything_in_order() {
+fn every_observer_gets_every_event_in_order() {
     let machine = Machine::new(three_sessions);
     let heard = Heard::default();
     let observers: Vec<Box<dyn Observer>> =
@@ -37,20 +37,20 @@ fn every_observer_is_told_everything_in_order() {
 }
 
 #[test]
-fn nobody_has_to_watch() {
+fn observers_are_optional() {
     let machine = Machine::new(three_sessions);
     let ports = RunPorts { observers: Vec::new(), ..machine.ports() };
     assert!(drive(Run::create(machine.spec(), ports).unwrap()).success);
 }
 
 #[test]
-fn stepping_by_hand_is_what_a_run_does() {
+fn manual_steps_equal_a_run() {
     let whole = Machine::new(three_sessions);
     whole.run();
     let machine = Machine::new(three_sessions);
     let mut run = Run::create(machine.spec(), machine.ports()).unwrap();
     let mut steps = 0;
-    // Each step on a thread of its own.
+    // Each step on a separate thread.
     let (mut run, last) = loop {
         let (back, progress) = std::thread::spawn(move || {
             let progress = step(&mut run);
@@ -72,7 +72,7 @@ fn stepping_by_hand_is_what_a_run_does() {
     assert_eq!(machine.kinds(), whole.kinds());
 }
 
-/// A journal of a version that did not count its drivers.
+/// A journal of a version that didn't count drivers.
 #[test]
 fn drivers_of_older_versions_are_counted_too() {
     let machine = Machine::new(three_sessions);

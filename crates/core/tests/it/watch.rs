@@ -4,13 +4,13 @@ use crate::support::{Machine, completed, write};
 use ralph_loop_core::handle::{ControlOutcome, RunHandle};
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_journal::folder::layout::RalphDir;
-use ralph_loop_journal::live::LiveBody;
+use ralph_loop_journal::live::LivePayload;
 use ralph_loop_journal::live::stream::{StreamItem, StreamStart};
 use ralph_loop_protocol::control::Control;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How long nobody should have to wait here: the run is over when it is asked.
+/// An upper bound: the run is over before the question.
 const LONG: Duration = Duration::from_secs(600);
 
 #[test]
@@ -30,14 +30,14 @@ fn a_letter_is_received_refused_or_not_yet_taken_by_its_own_id() {
     let handle = RunHandle::new(machine.dir().run(&"r1".into()), "ana");
     let fate = |id: &str| handle.wait_for_outcome(id, LONG).unwrap();
     let sent = sent.lock().unwrap();
-    assert_eq!(fate(&sent[0]), ControlOutcome::Refused("there is no agent `nobody` in this run".into()));
+    assert_eq!(fate(&sent[0]), ControlOutcome::Refused("there is no agent `missing` in this run".into()));
     assert_eq!(fate(&sent[1]), ControlOutcome::Received);
     let late = handle.nudge("too late").unwrap();
     assert_eq!(fate(&late), ControlOutcome::NotYet, "a letter like one that was taken is not that one");
 }
 
 #[test]
-fn what_was_shown_stands_in_the_record_without_secrets_for_whoever_comes_later() {
+fn shown_output_is_recorded_without_secrets() {
     let mut machine = Machine::new(|_, sandbox| {
         write(sandbox, "result.txt", "all done");
         completed("<promise>COMPLETE</promise>")
@@ -56,11 +56,11 @@ fn what_was_shown_stands_in_the_record_without_secrets_for_whoever_comes_later()
             match item {
                 StreamItem::Event(line) => last = line.event.body.kind(),
                 StreamItem::Live(record) => match record.body {
-                    LiveBody::Text { text: piece } => {
+                    LivePayload::Text { text: piece } => {
                         assert_eq!((last, record.iteration), ("iteration_started", 1));
                         text.push_str(&piece);
                     }
-                    LiveBody::CheckOutput { text: piece, .. } => checks.push_str(&piece),
+                    LivePayload::CheckOutput { text: piece, .. } => checks.push_str(&piece),
                     _ => {}
                 },
                 StreamItem::Missed(n) => assert_eq!(n, 0),
@@ -77,6 +77,6 @@ struct Silent;
 
 impl ralph_loop_core::Observer for Silent {
     fn event(&mut self, _: &ralph_loop_domain::state::RunState, _: &ralph_loop_protocol::event::Event) {}
-    fn live(&mut self, _: &ralph_loop_domain::state::RunState, _: &ralph_loop_core::LiveStatus<'_>) {}
+    fn live(&mut self, _: &ralph_loop_domain::state::RunState, _: &ralph_loop_core::SessionProgress<'_>) {}
     fn output(&mut self, _: ralph_loop_domain::ports::Stream, _: &[u8]) {}
 }

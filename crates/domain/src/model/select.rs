@@ -87,7 +87,7 @@ pub fn choose(field: SelectionInput<'_>) -> AgentChoice {
             }
         } else if field.skip.contains(name) {
             passed_over.get_or_insert(name);
-            skipped.push(format!("{name}: skipped by a person"));
+            skipped.push(format!("{name}: skipped on request"));
         } else if field.benched == Some(name) {
             passed_over.get_or_insert(name);
             skipped.push(format!("{name}: left out while the run is stuck"));

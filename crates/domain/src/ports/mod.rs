@@ -25,20 +25,20 @@ pub use forge::{
     Access, CiCheck, CiState, Comment, DismissedApproval, Forge, ForgeError, GitRemote, Issue, NewPr,
     NewStatus, PrChange, PrState, PullRequest, Review, ReviewState,
 };
-pub use keeper::{Dismissal, SandboxKeeper, SandboxNews};
+pub use keeper::{Dismissal, SandboxEvent, SandboxKeeper};
 pub use notifier::{Notification, Notifier, Occasion};
 pub use provider::{
     Capabilities, LABEL_OURS, LABEL_RUN, ManagedSandbox, Preview, Resources, SandboxInfo, SandboxProvider,
     SandboxSpec,
 };
 pub use sandbox::{
-    Credentials, Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Loopback, Sandbox,
-    SandboxCapabilities, SandboxError, Stdin, StopCause, Stream, Surroundings, WriteMode,
+    Credentials, ExecEnd, ExecOutcome, ExecRequest, ExecSink, HostAccess, Loopback, Sandbox,
+    SandboxCapabilities, SandboxError, SharedDir, Stdin, StopCause, Stream, WriteMode,
 };
 pub use trace::{ExecTrace, TraceKind, TraceStep};
 pub use workspace::{
     Baseline, Checkpoint, CheckpointRequest, HandedBack, Lease, Leftover, Leftovers, Outgoing, OutgoingPart,
-    OutgoingSide, Publisher, Push, PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
+    OutgoingSide, Publisher, Push, PushEnd, RecordsFor, StateFile, UserCheckout, Workspace, WorkspaceError,
 };
 
 use jiff::Timestamp;

@@ -55,7 +55,7 @@ pub trait Sandbox: Send {
         self.with_root(root)
     }
     /// Where this process and sandboxed commands can exchange files; `None` without a sandbox or on another machine.
-    fn exchange(&self) -> Option<Exchange> {
+    fn exchange(&self) -> Option<SharedDir> {
         None
     }
     /// An outside URL for `port` of whichever command listens there, as long as the sandbox lives; `None` if its
@@ -75,12 +75,12 @@ pub trait Sandbox: Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SandboxCapabilities {
     /// The source of its commands' programs, settings and variables.
-    pub surroundings: Surroundings,
+    pub surroundings: HostAccess,
 }
 
 /// The source of commands' programs, settings and variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Surroundings {
+pub enum HostAccess {
     /// This machine and this process: a proof must check that none leads into the workspace.
     Host,
     /// The sandbox; this machine's don't matter.
@@ -90,7 +90,7 @@ pub enum Surroundings {
 /// A folder that this process and sandboxed commands can both write. A hostile command may have written anything in
 /// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exchange {
+pub struct SharedDir {
     /// Its path for this process.
     pub outside: PathBuf,
     /// Its path for commands.

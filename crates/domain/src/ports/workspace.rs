@@ -45,7 +45,7 @@ pub trait Workspace: Send {
     /// Damage to the repository that prevents the run from continuing; `None` if there is none.
     fn damage(&self) -> Option<String>;
     /// A commit of `tree` on `parent` without a ref, for a checkout; `None` if everything is recorded anyway.
-    fn loose_commit(
+    fn unreferenced_commit(
         &mut self,
         tree: &TreeId,
         parent: &CommitId,
@@ -74,7 +74,7 @@ pub trait Workspace: Send {
     /// Publishes its commits.
     fn publisher(&mut self) -> &mut dyn Publisher;
     /// The user's tree, if the agent works on another one.
-    fn user_tree(&mut self) -> Option<&mut dyn UserTree>;
+    fn user_tree(&mut self) -> Option<&mut dyn UserCheckout>;
     /// The recorded run, if any.
     fn records_for(&self) -> Option<RecordsFor<'_>>;
 }
@@ -172,10 +172,10 @@ pub enum OutgoingPart<'a> {
 ///
 /// Implementations guarantee: the user's changes are reported and never overwritten; repeating either direction
 /// changes nothing.
-pub trait UserTree {
+pub trait UserCheckout {
     /// Copies the user's changes into the agent's tree. Returns the files. What both have changed stays on both
     /// sides.
-    fn take_in(&mut self) -> Result<Vec<String>, WorkspaceError>;
+    fn pull_user_edits(&mut self) -> Result<Vec<String>, WorkspaceError>;
     /// Hands the agent's present files back into the user's tree. The user's changes are reported and never
     /// overwritten. Before the first file is written, the user's repo records which they will be: then, and after
     /// every file, `passes` is called with a point's name.
@@ -185,7 +185,7 @@ pub trait UserTree {
         passes: &mut dyn FnMut(&'static str),
     ) -> Result<HandedBack, WorkspaceError>;
     /// Copies the recorded commits into the user's repo, without touching files.
-    fn hand_commits(&mut self, at: Timestamp) -> Result<(), WorkspaceError>;
+    fn push_refs_to_user_repo(&mut self, at: Timestamp) -> Result<(), WorkspaceError>;
 }
 
 /// One file of the engine's state.

@@ -145,7 +145,7 @@ fn a_scan_finds_a_value_across_pieces_and_keeps_little() {
     scan.push(start.as_bytes());
     scan.begin();
     scan.push(end.as_bytes());
-    assert!(scan.found().is_empty(), "the end of one content and the start of another are no value");
+    assert!(scan.found().is_empty(), "the end of one content and the start of another don't form a value");
 }
 
 #[test]

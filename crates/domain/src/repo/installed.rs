@@ -98,7 +98,7 @@ mod tests {
             ("uv", ".venv", &["pyvenv.cfg"], &["uv.lock"], Some(Lent)),
             ("poetry in the project", ".venv", &["pyvenv.cfg"], &["poetry.lock"], Some(Lent)),
             ("a part of a repo", "api/.venv", &["pyvenv.cfg"], &[], Some(Lent)),
-            ("a folder that is no environment", "env", &[], &["requirements.txt"], None),
+            ("a folder that isn't an environment", "env", &[], &["requirements.txt"], None),
             ("tox", ".tox", &[], &["tox.ini"], Some(Copied)),
             ("nox", ".nox", &[], &["noxfile.py"], Some(Copied)),
             ("npm", "node_modules", &[], &["package-lock.json"], Some(Copied)),

@@ -225,9 +225,9 @@ impl NeedsHuman {
             ),
             HumanReason::Publish => format!("fix that, then `ralph resume {run}` tries again"),
             HumanReason::Checks | HumanReason::Review => format!("`ralph resume {run}` looks again"),
-            HumanReason::Overlap => format!("agree with them, then `ralph resume {run}` goes on"),
+            HumanReason::Overlap => format!("agree with their authors, then `ralph resume {run}` continues"),
             HumanReason::Stuck | HumanReason::AgentAsks => {
-                format!("`ralph nudge \"…\" --run {run}` gives a hint, `ralph resume {run}` goes on")
+                format!("`ralph nudge \"…\" --run {run}` gives a hint, `ralph resume {run}` continues")
             }
         }
     }

@@ -217,7 +217,7 @@ pub struct PeopleFacts {
     pub suspended_by: Option<String>,
     /// The question to the user.
     pub needs_human: Option<NeedsHuman>,
-    /// An agent's question to the user; it is asked after the verdict.
+    /// An agent's question to the user, shown after the verdict.
     #[serde(default)]
     pub question: Option<NeedsHuman>,
     /// Checks to repeat before the next session, because the user fixed what they need.

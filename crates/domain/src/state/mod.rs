@@ -29,7 +29,7 @@ pub use groups::{
     WorkFacts,
 };
 pub use handover::{Gate, GateFacts, HandoverFacts, PrFacts};
-pub use notifications::{NotificationFacts, OpenOccasion};
+pub use notifications::{NotificationFacts, PendingNotification};
 pub use run_facts::RunFacts;
 
 use jiff::Timestamp;

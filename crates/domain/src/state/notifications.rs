@@ -19,14 +19,14 @@ const DETAIL: usize = 600;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct NotificationFacts {
     /// Those since the last session began.
-    pub open: Vec<OpenOccasion>,
+    pub open: Vec<PendingNotification>,
     /// The end of the last wait for a limit: continuing it after a restart isn't a new occasion.
     pub waited_until: Option<Timestamp>,
 }
 
 /// A possible notification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OpenOccasion {
+pub struct PendingNotification {
     /// The event.
     pub of: Seq,
     /// Its time.
@@ -84,7 +84,7 @@ impl RunFacts {
         if self.telling.open.len() >= OPEN {
             self.telling.open.remove(0);
         }
-        self.telling.open.push(OpenOccasion {
+        self.telling.open.push(PendingNotification {
             of: event.seq,
             at: event.at,
             occasion,

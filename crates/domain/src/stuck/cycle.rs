@@ -113,7 +113,7 @@ mod tests {
         let mut other = traces;
         other[3] = in_files(trace(4, "t4", None, 9), &[("a.rs", 5), ("new.rs", 40)]);
         other[3].files[0].1 = "x".into();
-        assert!(cycle(&other).is_none(), "new work beside it");
+        assert!(cycle(&other).is_none(), "new work in addition");
     }
 
     #[test]

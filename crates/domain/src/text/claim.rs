@@ -6,7 +6,7 @@ pub enum Claim {
     /// The task is done.
     Promised,
     /// Its last line has the tag inside a sentence, which may be about the promise.
-    InSentence,
+    NotOnOwnLine,
     /// Nothing.
     None,
 }
@@ -40,7 +40,7 @@ pub fn claim(message: &str, word: &str) -> Claim {
     }
     match last.strip_suffix(tag.as_str()) {
         Some(before) if ends_sentence(before) => Claim::Promised,
-        _ if last.contains(&tag) => Claim::InSentence,
+        _ if last.contains(&tag) => Claim::NotOnOwnLine,
         _ => Claim::None,
     }
 }
@@ -82,7 +82,7 @@ mod tests {
             "Done: `<promise>X</promise>`",
             "<promise>X</promise> is next.",
         ] {
-            assert_eq!(claim(near, "X"), Claim::InSentence, "{near:?}");
+            assert_eq!(claim(near, "X"), Claim::NotOnOwnLine, "{near:?}");
         }
         for no in [
             "First part. <promise>X</promise>\nBut the second is open.",

@@ -53,7 +53,7 @@ pub(crate) fn no_change(state: &RunState) -> String {
         .iter()
         .all(|name| state.passes_now(name) == Some(true))
     {
-        true => "the checks pass as they did before any work, so nothing shows that the task is done",
+        true => "the checks passed before any work as well, so nothing shows that the task is done",
         false => "the checks still fail",
     };
     format!("No change: two sessions in a row left the files as they were, and {checks}.")
@@ -76,16 +76,16 @@ pub(crate) fn obstacle(state: &RunState) -> String {
     }
     if let Some(command) = state.baseline_checks.as_ref().and_then(|checks| checks.setup_failed.as_deref()) {
         return format!(
-            " The setup `{}` failed at the start, so that nothing could be proven.",
+            " The setup command `{}` failed at the start, so nothing could be proven.",
             text::one_line(command, 160)
         );
     }
     match state.iterations.history.back().map(|last| last.verdict) {
         Some(Verdict::ProtectedChanged) => {
-            " Protected paths differ from the start, so that the work does not count.".to_owned()
+            " Protected paths differ from the original, so the work doesn't count.".to_owned()
         }
         Some(Verdict::NotPromised) if state.unclaimed_iterations() > 0 => format!(
-            " The checks pass, but no session said that the task is done (`<promise>{}</promise>`, alone on a line).",
+            " The checks pass, but no session said that the task is done (`<promise>{}</promise>` on its own line).",
             state.spec.settings.completion_promise
         ),
         _ => String::new(),

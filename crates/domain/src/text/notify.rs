@@ -1,14 +1,14 @@
 //! The text of notifications, in one place. Notifiers add nothing.
 
 use crate::ports::{Notification, Occasion};
-use crate::state::{OpenOccasion, RunState};
+use crate::state::{PendingNotification, RunState};
 use ralph_loop_protocol::display::text::{count, one_line};
 use ralph_loop_protocol::money::Cost;
 
 const TITLE: usize = 120;
 
 /// The notification for an occasion of this run.
-pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
+pub fn notification(state: &RunState, open: &PendingNotification) -> Notification {
     let run = &state.spec.run_id;
     let detail = sentence(&open.detail);
     let cost = match state.spending.totals.cost {
@@ -30,13 +30,13 @@ pub fn notification(state: &RunState, open: &OpenOccasion) -> Notification {
             (format!("The run needs you: {detail} {so_far}"), Some(next))
         }
         Occasion::Gutter => (
-            format!("The run is stuck: {detail} It tries another way. {so_far}"),
+            format!("The run is stuck: {detail} `ralph` tries another approach. {so_far}"),
             Some(format!("ralph nudge 'a hint' --run {run}")),
         ),
         Occasion::LimitWait => {
             let end =
                 state.telling.waited_until.map(|until| until.strftime("%Y-%m-%d %H:%M UTC").to_string());
-            let end = end.map_or_else(String::new, |end| format!(" It goes on by itself at {end}."));
+            let end = end.map_or_else(String::new, |end| format!(" It continues automatically at {end}."));
             (format!("The run waits for a limit: {detail}{end}"), Some(format!("ralph status {run}")))
         }
         Occasion::Success => (detail.clone(), Some(format!("ralph show {run}"))),

@@ -277,7 +277,7 @@ fn a_check_without_a_result_has_not_passed() {
     // Half of the required checks have results.
     let mut run = Run::prepared();
     run.started().ended(SessionEnd::Completed, true).checkpointed("t1").checked("tests", true);
-    assert!(matches!(decide(&run.0), Step::Verify { .. }), "the other one is asked for");
+    assert!(matches!(decide(&run.0), Step::Verify { .. }), "the other one is required");
     assert_eq!(judge(&run.0), Verdict::FalsePromise);
     // None has one on this tree: results for another tree don't count.
     let mut run = Run::prepared();
@@ -353,7 +353,7 @@ fn a_promise_on_the_last_allowed_iteration_still_counts() {
 }
 
 #[test]
-fn promising_again_what_was_disproved_is_a_false_promise() {
+fn repeating_a_disproved_promise_is_a_false_promise() {
     let mut run = Run::prepared();
     run.iteration("t1", true, true, true);
     run.proven(false);
@@ -763,7 +763,7 @@ fn giving_up_needs_two_sessions_in_a_row() {
     assert!(matches!(decide(&run.0), Step::Work(_)), "once is a word, not evidence");
     assert!(
         run.0.people.nudges.iter().any(|n| n.contains("no network")),
-        "the next session is told: {:?}",
+        "the next session gets it: {:?}",
         run.0.people.nudges
     );
     run.iteration("t2", false, false, true);
@@ -875,7 +875,7 @@ fn checks_run_before_the_next_session_after_a_fix() {
         }
         assert!(matches!(decide(&run.0), Step::Work(NextSession { iteration: 2, .. })));
     }
-    // A final check that lacked something is repeated; if it still does, the user is asked before more work.
+    // Repeats a final check that lacked something; if it still does, `ralph` asks the user before more work.
     let mut run = Run::prepared();
     run.iteration("t1", true, true, true);
     let refused = |run: &mut Run| {

@@ -16,7 +16,7 @@ use ralph_loop_domain::ports::{Agent, Clock, Forge, GitRemote, Notifier, Sandbox
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_journal::folder::layout::{RalphDir, StateHome};
-use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::journal::RunPaths;
 use ralph_loop_protocol::event::Event;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::outcome::RunError;
@@ -267,7 +267,7 @@ impl LoopAgentBuilder {
             home: dir.clone(),
             dir,
             cooldowns: home.folder_cooldowns(spec.home()),
-            places: Places {
+            places: RunPaths {
                 dir: home.record(run),
                 seal: Some(home.seal(run)),
                 spare: None,

@@ -61,8 +61,8 @@ impl LoopAgentBuilder {
         if let Some(missing) = spec.settings.agents.iter().find(|a| !given.contains(a.name.as_str())) {
             return Err(BuildError::new(
                 format!("agent `{}` of run {run} is missing", missing.name),
-                "a run goes on with the agents that it began with",
-                format!("call `.agent(…)` with one that is called `{}`", missing.name),
+                "a run continues with the agents it started with",
+                format!("call `.agent(…)` with an agent named `{}`", missing.name),
             ));
         }
         let known: BTreeSet<&str> = self.completion.iter().map(|c| c.verifier.name.as_str()).collect();
@@ -193,9 +193,9 @@ impl LoopAgentBuilder {
 pub(in crate::loop_agent) fn check_records(records: &Path, sandbox: &dyn Sandbox) -> Result<(), BuildError> {
     match sandbox.host_root() {
         Some(root) if settled(records).starts_with(settled(root)) => Err(BuildError::new(
-            format!("the records lie in `{}`, where the agent works", root.display()),
-            "an agent could rewrite what is known of its own run",
-            "give a folder beside it, for example one below the user's state folder",
+            format!("the records are in `{}`, where the agent works", root.display()),
+            "an agent could rewrite its run's record",
+            "pass a folder outside it, for example one in the user's state folder",
         )),
         _ => Ok(()),
     }

@@ -37,7 +37,7 @@ impl LoopAgentBuilder {
         if let Some(name) = twice(self.completion.iter().map(|one| one.verifier.name.as_str()).collect()) {
             return Err(BuildError::new(
                 format!("two conditions are called `{name}`"),
-                "their results could not be told apart",
+                "their results would be ambiguous",
                 "give one of them another name with `.named(…)`",
             ));
         }
@@ -105,7 +105,7 @@ impl LoopAgentBuilder {
             return Err(BuildError::new(
                 "`max_cost` is less than nothing, or no number",
                 "the run would end before its first session",
-                "give a sum in dollars; `f64::INFINITY` is no limit",
+                "pass an amount in dollars; `f64::INFINITY` means no limit",
             ));
         }
         Ok(())
@@ -115,11 +115,11 @@ impl LoopAgentBuilder {
         let (hosted, elsewhere) = (self.forge.is_some(), self.forge.is_some() || self.push_to.is_some());
         let missing = match self.publish.unwrap_or(Publish::None) {
             Publish::Pr if !hosted => Some((
-                "a pull request is asked for, but there is no code host",
+                "a pull request is requested, but there is no code host",
                 "call `.forge(…)`, or `.publish(Publish::Push)`",
             )),
             Publish::Push if !elsewhere => Some((
-                "a push is asked for, but there is nowhere to push to",
+                "a push is requested, but there is nowhere to push to",
                 "call `.push_to(…)` or `.forge(…)`",
             )),
             Publish::Pr | Publish::Push if self.branch.is_none() => Some((
@@ -146,7 +146,7 @@ fn check_condition(one: &Completion) -> Result<(), BuildError> {
     if name.trim().is_empty() {
         return Err(BuildError::new(
             "a condition has no name",
-            "its result could not be told",
+            "its result couldn't be reported",
             "give it one with `.named(…)`",
         ));
     }
@@ -174,7 +174,7 @@ fn check_condition(one: &Completion) -> Result<(), BuildError> {
     let target = verifier.metric.as_ref().and_then(|metric| metric.target);
     if target.is_some_and(|target| !target.is_finite()) {
         return Err(BuildError::new(
-            format!("the target of `{name}` is no number"),
+            format!("the target of `{name}` isn't a number"),
             "no measurement could reach it",
             "set the number to reach",
         ));

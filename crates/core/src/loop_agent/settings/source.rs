@@ -1,6 +1,6 @@
 //! Where an agent's run comes from: built from ports, or wired by another crate.
 
-use crate::cancel::CancelFlag;
+use crate::cancel::CancelToken;
 use crate::driver::drive_and_release;
 use crate::error::DriveError;
 use crate::help::StuckAdvisor;
@@ -29,7 +29,7 @@ pub struct Hooks {
     /// Asked when the run shows signs of being stuck.
     pub on_stuck: Option<Arc<dyn StuckAdvisor>>,
     /// Suspends the run, which can be resumed.
-    pub cancel: Arc<CancelFlag>,
+    pub cancel: Arc<CancelToken>,
     /// Checks implemented by the caller, by verifier name.
     pub custom_checks: BTreeMap<String, Box<dyn CustomCheck>>,
 }
@@ -98,7 +98,7 @@ impl RunSource for PortSource {
 fn in_library_words(mut result: RunResult) -> RunResult {
     if let Some(run) = &result.run_id {
         result.summary =
-            result.summary.replace(&format!("`ralph resume {run}` goes on"), "`run()` goes on from there");
+            result.summary.replace(&format!("`ralph resume {run}` continues"), "`run()` goes on from there");
     }
     result.error = result.error.map(told);
     result
@@ -109,14 +109,14 @@ fn told(mut error: RunError) -> RunError {
     let asks_for_approval = error.hint.as_deref().is_some_and(|hint| hint.contains("ralph approve"));
     let call = match error.code {
         ErrorCode::MaxIterations | ErrorCode::MaxCost | ErrorCode::MaxTokens | ErrorCode::Timeout => {
-            "`handle().set_limits(…)` gives it more; then `run()` goes on"
+            "`handle().set_limits(…)` raises the limit; then `run()` continues"
         }
         ErrorCode::Stuck => "`handle().history()` has what was tried",
         ErrorCode::NeedsHuman if asks_for_approval => {
-            "`handle().send(Control::Approve)` accepts it; then `run()` goes on"
+            "`handle().send(Control::Approve)` accepts it; then `run()` continues"
         }
-        ErrorCode::NeedsHuman => "`handle().nudge(…)` answers; then `run()` goes on",
-        _ if error.recoverable => "mend what the message names; then `run()` goes on",
+        ErrorCode::NeedsHuman => "`handle().nudge(…)` answers; then `run()` continues",
+        _ if error.recoverable => "fix what the message names; then call `run()` to continue",
         _ => "build another agent",
     };
     if error.hint.as_deref().is_none_or(|hint| hint.contains("`ralph ")) {
@@ -184,7 +184,7 @@ fn lost() -> RunError {
     RunError {
         code: ErrorCode::InvalidInput,
         message: "this agent has lost its ports: an earlier call of it broke".into(),
-        hint: Some("build another one, with `.resume(run_id)` to go on with the run".into()),
+        hint: Some("build another agent, with `.resume(run_id)` to continue the run".into()),
         recoverable: false,
         iteration: None,
     }

@@ -199,7 +199,7 @@ fn check_start(
     let checkout = installed::open_checkout(run, folder)?;
     if !checkout.installed.is_empty() {
         let installed = named(&checkout.installed);
-        run.notice(format!("the checks use what is installed already: {installed}"))?;
+        run.notice(format!("the checks use what is already installed: {installed}"))?;
     }
     let mut checks = BaselineChecks {
         results: Vec::new(),
@@ -220,7 +220,7 @@ fn check_start(
             let output = run.ledger.redact_for_display(&read_tail(&path, SETUP_TAIL));
             let hint = setup::setup_failed_hint(run.state.spec.settings.setup_guessed);
             run.notice(format!(
-                "warning: the setup `{command}` fails on the files of the start, and every final check runs it first: nothing can be proven as it is; its log: {}; {hint}",
+                "warning: the setup command `{command}` fails on the original files; every final check runs it first, so nothing can be proven; log: {}; {hint}",
                 path.display()
             ))?;
             checks.setup_lines = last_lines(&output);
@@ -258,12 +258,12 @@ fn check_start(
             CheckOutcome::Stopped => return Ok(None),
         }
     }
-    checks.metric = metric_of_start(run, logs);
+    checks.metric = original_metric(run, logs);
     Ok(Some(BaselineRecord { checks, trace, installs: false }))
 }
 
 /// The metric's original value, just measured by the baseline.
-fn metric_of_start(run: &Run, logs: &Path) -> Option<MeasuredNumber> {
+fn original_metric(run: &Run, logs: &Path) -> Option<MeasuredNumber> {
     run.state.spec.settings.verifiers.iter().find_map(|verifier| {
         let metric = verifier.metric.as_ref()?;
         let measured = measure::of_logs(metric, &logs.join(format!("check-{}.log", verifier.name))).ok()?;
@@ -340,12 +340,12 @@ fn report_setup_hint(run: &mut Run, checks: &BaselineChecks) -> Result<(), Drive
     if let Some(result) = missing {
         let (name, log) = (result.name.clone(), result.log.clone());
         return run.notice(format!(
-            "{name} finds no program to run on the files of the start{with}: see {log}; install it, or name in `setup_commands` what does"
+            "{name} finds no program to run on the original files{with}: see {log}; install it, or add a command to `setup_commands` that does"
         ));
     }
     match failing.iter().find_map(|result| lack_of(run, result)) {
         Some(lack) => {
-            run.notice(format!("on the files of the start{with}, {lack}, unless making it is the work"))
+            run.notice(format!("on the original files{with}, {lack}, unless creating it is the task"))
         }
         None => Ok(()),
     }

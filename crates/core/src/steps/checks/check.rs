@@ -3,7 +3,7 @@
 use crate::error::DriveError;
 use crate::inbox;
 use crate::ledger::Ledger;
-use crate::observers::LiveStatus;
+use crate::observers::SessionProgress;
 use crate::record::log_tail::{read_tail, useful_lines};
 use crate::steps::checks::measure::{self, Measured};
 use ralph_loop_domain::ports::{
@@ -354,7 +354,7 @@ impl ExecSink for CheckSink<'_> {
             return ControlFlow::Continue(());
         }
         self.last_poll = now;
-        let live = LiveStatus {
+        let live = SessionProgress {
             now: self.ledger.clock.now(),
             elapsed: now - self.started,
             silent: None,

@@ -5,7 +5,7 @@ use crate::proof::installed_marks::{self, Writers};
 use crate::proof::{environment, surroundings};
 use crate::run::Run;
 use crate::steps::checks::clean_checkout::{Checkout, make_dir};
-use ralph_loop_domain::ports::{Sandbox, Surroundings};
+use ralph_loop_domain::ports::{HostAccess, Sandbox};
 use ralph_loop_domain::repo::installed::{self, InstalledFolder, InstalledUse};
 use ralph_loop_domain::repo::setup;
 use ralph_loop_journal::JournalError;
@@ -55,7 +55,7 @@ fn checkout_env(
     folder: &Path,
     installed: &[InstalledFolder],
 ) -> Vec<(String, String)> {
-    if sandbox.capabilities().surroundings == Surroundings::Own {
+    if sandbox.capabilities().surroundings == HostAccess::Own {
         return Vec::new();
     }
     let vars = run.ports.vars.texts();
@@ -80,7 +80,7 @@ pub(crate) fn usable_installed(run: &Run) -> Vec<InstalledFolder> {
     let state = &run.ledger.state;
     let settings = &state.spec.settings;
     let configured = !settings.setup_commands.is_empty() && !settings.setup_guessed;
-    let elsewhere = run.ports.sandbox.capabilities().surroundings == Surroundings::Own;
+    let elsewhere = run.ports.sandbox.capabilities().surroundings == HostAccess::Own;
     if configured || elsewhere || installs(run) {
         return Vec::new();
     }
@@ -99,12 +99,12 @@ pub(crate) fn usable_installed(run: &Run) -> Vec<InstalledFolder> {
 /// Fingerprints of what checks depend on outside the workspace, for the journal.
 pub(crate) fn sealed_surroundings(run: &Run) -> BTreeMap<String, String> {
     match run.ports.sandbox.capabilities().surroundings {
-        Surroundings::Host => {
+        HostAccess::Host => {
             let mut all = surroundings::sealed(&fingerprints(run));
             all.extend(installed_marks(run));
             all
         }
-        Surroundings::Own => BTreeMap::new(),
+        HostAccess::Own => BTreeMap::new(),
     }
 }
 
@@ -214,7 +214,7 @@ pub(crate) fn installs_after(run: &mut Run, changes: &[FileChange]) -> Result<bo
     }
     let commands: Vec<String> = setup_in_place(run).iter().map(CommandLine::display).collect();
     let why = format!(
-        "the checks fail with what is installed already, and the run changed `{}`: the final check runs `{}` instead",
+        "the checks fail with what is already installed, and the run changed `{}`: the final check runs `{}` instead",
         change.path,
         commands.join("; ")
     );

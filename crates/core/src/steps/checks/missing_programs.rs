@@ -5,7 +5,7 @@ use crate::error::DriveError;
 use crate::record::log_tail::read_tail;
 use crate::run::Run;
 use crate::steps::checks::installed;
-use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecSink, StopCause, Stream, Surroundings};
+use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecSink, HostAccess, StopCause, Stream};
 use ralph_loop_domain::state::RunState;
 use ralph_loop_proof::report::environment::{fault, missing_program};
 use ralph_loop_task::config::{Isolation, VerifierConfig};
@@ -120,7 +120,7 @@ fn check_fault(run: &Run) -> Result<Option<String>, DriveError> {
     let state = &run.ledger.state;
     let settings = &state.spec.settings;
     let can_install = settings.isolation == Isolation::None
-        || run.ports.sandbox.capabilities().surroundings == Surroundings::Own;
+        || run.ports.sandbox.capabilities().surroundings == HostAccess::Own;
     let Some(checks) = state.baseline_checks.as_ref().filter(|_| !can_install) else { return Ok(None) };
     for verifier in settings.required() {
         let failing = checks.results.iter().find(|result| result.name == verifier.name && !result.passed);
@@ -132,7 +132,7 @@ fn check_fault(run: &Run) -> Result<Option<String>, DriveError> {
             return Ok(Some(format!("{name}: {hint}")));
         }
         let with = installed::with_installed(run);
-        return Ok(Some(format!("{name} cannot run on the files of the start{with}: {lack}")));
+        return Ok(Some(format!("{name} cannot run on the original files{with}: {lack}")));
     }
     Ok(None)
 }

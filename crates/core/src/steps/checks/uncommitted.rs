@@ -37,7 +37,7 @@ pub(crate) fn include_uncommitted(
         return Ok(None);
     }
     let now = run.clock.now();
-    let made = run.ports.workspace.loose_commit(&subject.tree, &subject.commit, now)?;
+    let made = run.ports.workspace.unreferenced_commit(&subject.tree, &subject.commit, now)?;
     let (start, _) = original_commit(run, &subject.baseline.start, &subject.baseline.head)?;
     Ok(made.map(|checked| Subject { checked, start, beside, ..subject.clone() }))
 }
@@ -74,7 +74,7 @@ pub(crate) fn original_commit(
     // Once, before the first final check.
     if run.state.result.proof.is_none() {
         run.notice(format!(
-            "from run {}, not proven: {}; tests and checks are held against what `HEAD` has (commit what is to stay)",
+            "from run {}, not proven: {}; tests and checks are compared with `HEAD` (commit what should stay)",
             left.files.first().map_or("", |file| file.run.as_str()),
             some_names(&paths)
         ))?;

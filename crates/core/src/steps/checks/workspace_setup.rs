@@ -6,7 +6,7 @@ use crate::record::log_tail::read_tail;
 use crate::run::Run;
 use crate::steps::checks::clean_checkout::{self, Checkout, SetupEnd, make_dir};
 use crate::steps::checks::installed;
-use ralph_loop_domain::ports::{SandboxError, Surroundings};
+use ralph_loop_domain::ports::{HostAccess, SandboxError};
 use ralph_loop_domain::repo::installed::{InstalledFolder, InstalledUse};
 use ralph_loop_journal::folder::artifacts;
 use ralph_loop_protocol::display::text::{count, duration};
@@ -66,7 +66,7 @@ pub(crate) fn set_up_workspace(run: &mut Run) -> Result<bool, DriveError> {
 fn is_fresh_workspace(run: &Run) -> Result<bool, DriveError> {
     let spec = &run.ledger.state.spec;
     if spec.place != WorkspaceKind::InPlace
-        || run.ports.sandbox.capabilities().surroundings == Surroundings::Own
+        || run.ports.sandbox.capabilities().surroundings == HostAccess::Own
     {
         return Ok(true);
     }
@@ -92,7 +92,7 @@ fn copy_installed(run: &Run, installed: &[InstalledFolder]) -> Result<(), DriveE
 /// Distinguishes a workspace from one recreated at the same path.
 fn workspace_identity(run: &Run) -> String {
     let state = &run.ledger.state;
-    if run.ports.sandbox.capabilities().surroundings == Surroundings::Own
+    if run.ports.sandbox.capabilities().surroundings == HostAccess::Own
         && let Some(main) = state.spending.compute.sandboxes.first()
     {
         return format!("{} {}", main.provider, main.id);

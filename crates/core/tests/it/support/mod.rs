@@ -1,8 +1,8 @@
-//! A whole run in memory: no process, no git, a clock that moves when somebody waits.
+//! A whole run in memory: no process, no git, a clock that moves when the code waits.
 
 use jiff::{SignedDuration, Timestamp};
 use ralph_loop_core::driver::drive;
-use ralph_loop_core::{CancelFlag, LiveStatus, Observer, Run, RunPorts};
+use ralph_loop_core::{CancelToken, Observer, Run, RunPorts, SessionProgress};
 use ralph_loop_domain::ports::{
     Agent, Clock, CustomCheck, ReleaseWhen, Sandbox, SandboxError, SessionReport, SessionRequest,
     SessionSink, Stream, WriteMode,
@@ -10,7 +10,7 @@ use ralph_loop_domain::ports::{
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_journal::folder::layout::RalphDir;
-use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::journal::RunPaths;
 use ralph_loop_protocol::event::{Event, SessionEnd};
 use ralph_loop_protocol::id::AgentName;
 use ralph_loop_protocol::money::Usage;
@@ -49,13 +49,13 @@ struct Silent;
 
 impl Observer for Silent {
     fn event(&mut self, _: &RunState, _: &Event) {}
-    fn live(&mut self, _: &RunState, _: &LiveStatus<'_>) {}
+    fn live(&mut self, _: &RunState, _: &SessionProgress<'_>) {}
     fn output(&mut self, _: Stream, _: &[u8]) {}
 }
 
 pub type Session = dyn Fn(&SessionRequest<'_>, &dyn Sandbox) -> (SessionEnd, String) + Send + Sync;
 
-/// An agent that is a closure.
+/// An agent implemented by a closure.
 pub struct FnAgent {
     pub name: AgentName,
     pub session: Arc<Session>,
@@ -88,7 +88,7 @@ impl Agent for FnAgent {
         })
     }
 
-    /// Nothing of it lives between its sessions.
+    /// It keeps no process between sessions.
     fn release_resources(&self, _: ReleaseWhen) {}
 }
 
@@ -185,7 +185,7 @@ impl Machine {
             dir: self.dir(),
             home: self.dir(),
             cooldowns: self.dir().cooldowns(),
-            places: Places {
+            places: RunPaths {
                 dir: self.dir().run(&"r1".into()),
                 seal: self.sealed.then(|| self.temp.path().join("seal.jsonl")),
                 spare: None,
@@ -210,7 +210,7 @@ impl Machine {
             machine: Some("m1".into()),
             version: Some("test 1".into()),
             vars: ralph_loop_domain::vars::Vars::default(),
-            cancel: Arc::new(CancelFlag::default()),
+            cancel: Arc::new(CancelToken::default()),
         }
     }
 

@@ -66,7 +66,7 @@ fn names_are_found_with_and_without_provider_date_and_latest() {
         assert!(table.price(asked).is_some(), "{asked}");
     }
     assert_eq!(table.price("claude-opus-3"), None);
-    assert_eq!(table.price("nobody/knows"), None);
+    assert_eq!(table.price("unknown/model"), None);
     assert_eq!(table.cost("ollama/qwen", &tokens(9, 9, 9, 9)), Some(Cost::default()));
 }
 
