@@ -1,17 +1,17 @@
 #!/bin/sh
-# Installs ralph for the user who runs it: no root, nothing but files below one folder, each step said.
+# Installs ralph for the current user: no root, all files below one folder, every step printed.
 #
 #   curl -fsSL https://github.com/ralph-loop/ralph/releases/latest/download/install.sh | sh
 #   sh install.sh [--version V] [--prefix DIR] [--sha256 SUM] [--dry-run] [--force]
 #
-#   --version V    this version instead of the newest
-#   --prefix DIR   below this folder (default: ~/.local, for root /usr/local)
-#   --sha256 SUM   the archive must have this sum, which you got another way
-#   --dry-run      only say what would be done
-#   --force        also over a program `ralph` that something else put there
+#   --version V    install this version instead of the newest
+#   --prefix DIR   install below this folder (default: ~/.local, for root /usr/local)
+#   --sha256 SUM   require this checksum of the archive, from a source that you trust
+#   --dry-run      print what would be done, change nothing
+#   --force        replace a program `ralph` that something else installed
 #
-# RALPH_DOWNLOAD_URL names another place with releases. Proxies: HTTPS_PROXY, ALL_PROXY, NO_PROXY.
-# What it put there stands in PREFIX/share/ralph/installed; PREFIX/share/ralph/uninstall.sh takes it away again.
+# RALPH_DOWNLOAD_URL sets another URL with releases. Proxies: HTTPS_PROXY, ALL_PROXY, NO_PROXY.
+# PREFIX/share/ralph/installed lists the installed files; PREFIX/share/ralph/uninstall.sh removes them.
 set -eu
 
 DEFAULT_URL=https://github.com/ralph-loop/ralph/releases
@@ -19,12 +19,12 @@ DEFAULT_URL=https://github.com/ralph-loop/ralph/releases
 GLIBC_NEEDED=2.36
 NEWLINE='
 '
-# They change what `cd` and the tools below do, and none of it is meant for this script.
+# They change what `cd` and the tools below do.
 unset CDPATH TAR_OPTIONS GZIP GREP_OPTIONS
 
 say() { printf '%s\n' "install: $*" >&2; }
 
-# An error in three lines: what failed; why; what mends it.
+# Prints an error in three lines: what failed, the cause, the next step.
 fail() {
     printf 'error: %s\n  %s\nnext: %s\n' "$1" "$2" "$3" >&2
     exit 1
@@ -48,14 +48,14 @@ usage() {
         printf 'install.sh [--version V] [--prefix DIR] [--sha256 SUM] [--dry-run] [--force]\n'
 }
 
-# --- what is wanted -----------------------------------------------------------------------------------------------------
+# --- arguments ----------------------------------------------------------------------------------------------------------
 
 read_arguments() {
     version='' prefix='' pinned='' dry_run=no force=no
     while [ $# -gt 0 ]; do
         case "$1" in
         --version | --prefix | --sha256)
-            [ -n "${2:-}" ] || fail "$1 needs a value" "Nothing stands behind it." "install.sh --help shows how it is used"
+            [ -n "${2:-}" ] || fail "$1 needs a value" "It comes last on the command line." "run \`install.sh --help\`"
             case "$1" in
             --version) version="${2#v}" ;;
             --prefix) prefix="$2" ;;
@@ -72,16 +72,16 @@ read_arguments() {
             usage
             exit 0
             ;;
-        *) fail "unknown argument \`$1\`" "install.sh does not know it." "install.sh --help shows how it is used" ;;
+        *) fail "unknown argument \`$1\`" "install.sh has no such option." "run \`install.sh --help\`" ;;
         esac
         shift
     done
     case "$version" in
-    *[!0-9A-Za-z.-]* | [!0-9]*) fail "\`$version\` is no version" "A version looks like 0.2.0." "name one that was released, or none for the newest" ;;
+    *[!0-9A-Za-z.-]* | [!0-9]*) fail "\`$version\` isn't a version" "Versions look like 0.2.0." "pass a released version, or leave --version out for the newest" ;;
     esac
     if [ -n "$pinned" ]; then
         pinned="$(printf '%s' "$pinned" | tr 'ABCDEF' 'abcdef')"
-        is_sum "$pinned" || fail "\`$pinned\` is no SHA-256 sum" "It has 64 hexadecimal digits." "copy it whole"
+        is_sum "$pinned" || fail "\`$pinned\` isn't a SHA-256 checksum" "A checksum has 64 hexadecimal digits." "copy all of it"
     fi
 }
 
@@ -98,12 +98,12 @@ find_prefix() {
         if [ "$(id -u)" -eq 0 ]; then
             prefix=/usr/local
         else
-            [ -n "${HOME:-}" ] || fail "there is no home folder" "HOME is not set." "name a folder with --prefix"
+            [ -n "${HOME:-}" ] || fail "there is no home folder" "HOME isn't set." "pass a folder with --prefix"
             prefix="$HOME/.local"
         fi
     fi
     case "$prefix" in
-    *"$NEWLINE"*) fail "the prefix has a line break in it" "Its list of files could not be written." "name another folder with --prefix" ;;
+    *"$NEWLINE"*) fail "the prefix contains a line break" "The list of installed files can't contain such paths." "pass another folder with --prefix" ;;
     /*) ;;
     "~"/*) prefix="${HOME:-}/${prefix#??}" ;;
     *) prefix="$(pwd)/$prefix" ;;
@@ -121,8 +121,8 @@ find_base() {
     http://127.0.0.1[:/]* | http://localhost[:/]* | http://127.0.0.1 | http://localhost) plain=yes ;;
     *) plain=other ;;
     esac
-    [ "$plain" != other ] || fail "\`$base\` is no address of releases" "Only https:// is used (http:// on this machine alone)." \
-        "set RALPH_DOWNLOAD_URL to such an address, or unset it"
+    [ "$plain" != other ] || fail "\`$base\` isn't a URL that can be used" "Only https:// is allowed (http:// only for this machine)." \
+        "set RALPH_DOWNLOAD_URL to an https:// URL, or unset it"
 }
 
 # --- this machine -------------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ find_targets() {
     case "$machine" in
     x86_64 | amd64) machine=x86_64 ;;
     aarch64 | arm64) machine=aarch64 ;;
-    *) fail "there is no archive for $machine" "Releases are made for x86-64 and arm64." "build it from its source: cargo install --locked --path crates/cli" ;;
+    *) fail "there is no archive for $machine" "There are releases for x86-64 and arm64." "build it from source: cargo install --locked --path crates/cli" ;;
     esac
     case "$system" in
     Linux)
@@ -159,7 +159,7 @@ find_targets() {
         fi
         ;;
     Darwin) targets="$machine-apple-darwin" ;;
-    *) fail "there is no archive for $system" "Releases are made for Linux and macOS." "use it on a Linux machine, or in a virtual one" ;;
+    *) fail "there is no archive for $system" "There are releases for Linux and macOS." "use a Linux machine or a virtual machine" ;;
     esac
 }
 
@@ -168,30 +168,30 @@ find_tools() {
         tool=curl
     elif has wget; then
         tool=wget
-        # Others of that name know fewer options; with `-T` that of busybox 1.35 crashes.
+        # Other programs named wget have fewer options; busybox 1.35 crashes with `-T`.
         wget_options=''
         case "$(wget --version 2>/dev/null)" in
         "GNU Wget"*) wget_options='-T 60 -t 3 --max-redirect=5' ;;
-        *) [ -z "${HTTPS_PROXY:-}${https_proxy:-}${ALL_PROXY:-}${all_proxy:-}" ] || say "note: this wget may know no way through a proxy; curl does" ;;
+        *) [ -z "${HTTPS_PROXY:-}${https_proxy:-}${ALL_PROXY:-}${all_proxy:-}" ] || say "note: this wget may not support proxies; curl does" ;;
         esac
-        # It knows the small names only.
+        # wget reads only the lower-case names.
         [ -n "${https_proxy:-}" ] || [ -z "${HTTPS_PROXY:-${ALL_PROXY:-}}" ] || export https_proxy="${HTTPS_PROXY:-$ALL_PROXY}"
         [ -n "${no_proxy:-}" ] || [ -z "${NO_PROXY:-}" ] || export no_proxy="$NO_PROXY"
     else
-        fail "neither curl nor wget is here" "One of them fetches the archive." "install one ($(getting curl)), then try again"
+        fail "neither curl nor wget is installed" "One of them downloads the archive." "install one ($(getting curl)), then try again"
     fi
     for hasher in sha256sum shasum openssl none; do
         if has "$hasher"; then break; fi
     done
-    [ "$hasher" != none ] || fail "nothing here makes SHA-256 sums" "Without one the archive cannot be checked." "install coreutils (sha256sum), then try again"
+    [ "$hasher" != none ] || fail "no program for SHA-256 checksums is installed" "The archive can't be checked without one." "install coreutils (sha256sum), then try again"
     for needed in tar gzip awk; do
-        has "$needed" || fail "$needed is not here" "The archive is unpacked with it." "install $needed, then try again"
+        has "$needed" || fail "$needed isn't installed" "It unpacks the archive." "install $needed, then try again"
     done
 }
 
 # --- fetching and checking ----------------------------------------------------------------------------------------------
 
-# Fetches $1 into the file $2; `-` is stdout. Over TLS alone, but for this machine.
+# Downloads $1 into the file $2; `-` is stdout. Only over TLS, except from this machine.
 fetch() {
     if [ "$tool" = curl ]; then
         protocols='=https'
@@ -212,63 +212,63 @@ sum_of() {
     esac
 }
 
-# Sets `archive`, `listed`, `target` and `version` from the list of sums of the release.
+# Sets `archive`, `listed`, `target` and `version` from the release's list of checksums.
 choose_archive() {
     named=no
     [ -z "$version" ] || named=yes
     if [ "$named" = yes ]; then list="$base/download/v$version/SHA256SUMS"; else list="$base/latest/download/SHA256SUMS"; fi
     say "reading $list"
-    sums="$(fetch "$list" -)" || fail "the list of sums cannot be fetched" "The line above says why; $list was asked for." \
-        "look at the network, the proxy (HTTPS_PROXY) and the version, then try again"
+    sums="$(fetch "$list" -)" || fail "can't download the list of checksums" "The line above says why; the URL is $list." \
+        "check the network, the proxy (HTTPS_PROXY) and the version, then try again"
     for target in $targets none; do
         line="$(printf '%s\n' "$sums" | awk -v end="-$target.tar.gz" '
             $2 ~ /^\*?ralph-[0-9]/ && substr($2, length($2) - length(end) + 1) == end { sub(/^\*/, "", $2); print $1, $2; exit }')"
         [ -z "$line" ] || break
     done
     if [ "$target" = none ]; then
-        fail "the release has no archive for this machine" "It would be one of: $targets." \
-            "build it from its source: cargo install --locked --path crates/cli"
+        fail "the release has no archive for this machine" "Archives that would work: $targets." \
+            "build it from source: cargo install --locked --path crates/cli"
     fi
     listed="${line%% *}" archive="${line#* }"
-    is_sum "$listed" || fail "the list of sums cannot be read" "The sum of $archive is not 64 hexadecimal digits." "try again; nothing was changed"
+    is_sum "$listed" || fail "the list of checksums can't be read" "The checksum of $archive doesn't have 64 hexadecimal digits." "try again; nothing was changed"
     found="${archive#ralph-}" found="${found%-"$target".tar.gz}"
     case "$found" in
-    '' | *[!0-9A-Za-z.-]*) fail "the list of sums cannot be read" "\`$archive\` has no version in its name." "try again; nothing was changed" ;;
+    '' | *[!0-9A-Za-z.-]*) fail "the list of checksums can't be read" "\`$archive\` has no version in its name." "try again; nothing was changed" ;;
     esac
-    [ -z "$version" ] || [ "$version" = "$found" ] || fail "the list of sums is that of another version" "$found instead of $version." "try again; nothing was changed"
+    [ -z "$version" ] || [ "$version" = "$found" ] || fail "the list of checksums belongs to another version" "It lists $found instead of $version." "try again; nothing was changed"
     version="$found"
-    [ -z "$pinned" ] || [ "$pinned" = "$listed" ] || fail "$archive is not the one that --sha256 means" \
-        "The release lists $listed." "take the sum of the version that you want, or name that version with --version"
+    [ -z "$pinned" ] || [ "$pinned" = "$listed" ] || fail "$archive doesn't have the checksum given with --sha256" \
+        "The release lists $listed." "pass the checksum of this version, or select another version with --version"
 }
 
-# What is there already: an older version of ours, or something else of the same name.
-look_at_place() {
+# Checks what is already installed: another version of ours, or a different program named ralph.
+check_installed() {
     list_file="$prefix/share/ralph/installed"
     before=''
     if [ -f "$list_file" ]; then
         before="$(sed -n '1s/^ralph \([^ ]*\).*/\1/p' "$list_file")"
-        # Nobody who asks for the newest means an older one: a mirror is behind, or somebody offers what has known faults.
+        # The newest version must not be a downgrade: a mirror may be behind, or an attacker may offer a vulnerable version.
         if [ "$named" = no ] && is_older "$version" "$before"; then
-            fail "ralph $before is below $prefix, and the newest there is $version" "Without a name, no older version takes its place." \
-                "look at $base, or name it: --version $version"
+            fail "ralph $before is in $prefix, and the newest release is $version" "An older version is installed only if you name it." \
+                "check $base, or pass --version $version"
         fi
     elif [ -e "$prefix/bin/ralph" ] || [ -h "$prefix/bin/ralph" ]; then
-        [ "$force" = yes ] || fail "$prefix/bin/ralph is there and did not come from here" \
-            "It may be another program, or come from a package manager." \
+        [ "$force" = yes ] || fail "$prefix/bin/ralph exists and wasn't installed by install.sh" \
+            "It may be another program, or belong to a package manager." \
             "remove it, choose another folder with --prefix, or replace it with --force"
     fi
 }
 
-# --- putting it there ---------------------------------------------------------------------------------------------------
+# --- installing ---------------------------------------------------------------------------------------------------------
 
 make_staging() {
     umask 022
     for folder in "$prefix/share/ralph" "$prefix/bin"; do
         mkdir -p "$folder" 2>/dev/null || true
-        [ -w "$folder" ] || fail "cannot write below $prefix" "This user may not, or there is no room." "name a folder of your own with --prefix"
+        [ -w "$folder" ] || fail "cannot write below $prefix" "You lack permission, or the disk is full." "pass a folder of yours with --prefix"
     done
-    # Below the prefix: on the same disk, so that everything after the checks is only renaming.
-    staging="$(mktemp -d "$prefix/share/ralph/.install-XXXXXX")" || fail "cannot write below $prefix" "The line above says why." "make room, or name another folder with --prefix"
+    # Below the prefix, so on the same disk: after the checks, installing only renames files.
+    staging="$(mktemp -d "$prefix/share/ralph/.install-XXXXXX")" || fail "cannot write below $prefix" "The line above says why." "free disk space, or pass another folder with --prefix"
     trap 'rm -rf "$staging"' EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
@@ -276,44 +276,44 @@ make_staging() {
 
 download() {
     say "fetching $base/download/v$version/$archive"
-    fetch "$base/download/v$version/$archive" "$staging/archive" || fail "$archive did not come whole" \
-        "The line above says why: the network, the server, or no room below $prefix." "try again; nothing was changed"
+    fetch "$base/download/v$version/$archive" "$staging/archive" || fail "downloading $archive failed" \
+        "The line above says why: the network, the server, or a full disk below $prefix." "try again; nothing was changed"
     found="$(sum_of "$staging/archive")"
-    [ "$found" = "$listed" ] || fail "$archive is not what its sum says: $found" \
-        "It should be $listed; the download was torn or changed on its way." "try again, and do not use what came; nothing was changed"
-    say "its sum is $found, as the release lists it${pinned:+ and you named it}"
+    [ "$found" = "$listed" ] || fail "checksum mismatch for $archive: $found" \
+        "It should be $listed; the download is incomplete or was modified." "try again, and don't use the downloaded file; nothing was changed"
+    say "checksum OK: $found matches the release${pinned:+ and --sha256}"
 }
 
-strange() { fail "$archive has files that do not belong there" "$1" "report it; nothing was changed"; }
+strange() { fail "$archive contains unexpected files" "$1" "report it; nothing was changed"; }
 
-# Regular files and folders below the archive's own folder, under plain names, and nothing else.
+# Unpacks the archive. It may contain only regular files and folders with plain names, below its own folder.
 unpack() {
     folder="${archive%.tar.gz}"
-    names="$(tar -tzf "$staging/archive")" || fail "$archive cannot be read" "The line above says why." "try again; nothing was changed"
+    names="$(tar -tzf "$staging/archive")" || fail "$archive can't be read" "The line above says why." "try again; nothing was changed"
     if printf '%s\n' "$names" | awk -v folder="$folder/" 'index($0, folder) != 1 || /(^|\/)\.\.(\/|$)/ || /[^0-9A-Za-z._+@~\/-]/ { bad = 1 } END { exit !bad }'; then
-        strange "A path leads elsewhere, or is not written in plain characters."
+        strange "A path leads outside, or contains unusual characters."
     fi
-    if tar -tvzf "$staging/archive" | grep -qv '^[-d]'; then strange "Not all of them are regular files."; fi
+    if tar -tvzf "$staging/archive" | grep -qv '^[-d]'; then strange "Not all entries are regular files."; fi
     mkdir "$staging/tree"
-    tar -xzof "$staging/archive" -C "$staging/tree" || fail "$archive cannot be unpacked" "The line above says why; often there is no room." \
-        "make room below $prefix, then try again; nothing was changed"
+    tar -xzof "$staging/archive" -C "$staging/tree" || fail "$archive can't be unpacked" "The line above says why; often the disk is full." \
+        "free disk space below $prefix, then try again; nothing was changed"
     tree="$staging/tree/$folder"
-    # The tar of busybox lists a second name of a file like a file of its own.
-    [ -z "$(find "$staging/tree" ! -type d ! \( -type f -links 1 \))" ] || strange "One of them is a link."
-    # For root, tar gives files the rights that the archive names; these everybody may use, and only their owner change.
+    # The tar of busybox lists hard links as regular files.
+    [ -z "$(find "$staging/tree" ! -type d ! \( -type f -links 1 \))" ] || strange "One entry is a link."
+    # For root, tar applies the archive's permissions. Everyone may use these files; only their owner may change them.
     chmod -R u=rwX,go=rX "$staging/tree"
-    said="$("$tree/bin/ralph" --version 2>&1)" || fail "the program does not start here" "${said:-It says nothing.}" \
-        "report it with what \`uname -a\` says; nothing was changed"
-    [ "$said" = "ralph $version" ] || fail "the program is not ralph $version" "It says: $said" "report it; nothing was changed"
+    said="$("$tree/bin/ralph" --version 2>&1)" || fail "the program doesn't start on this machine" "${said:-It prints nothing.}" \
+        "report it with the output of \`uname -a\`; nothing was changed"
+    [ "$said" = "ralph $version" ] || fail "the program isn't ralph $version" "It prints: $said" "report it; nothing was changed"
 }
 
-half_done() { fail "not all files could be put below $prefix" "The line above says why." "mend that, then run it again: it begins anew"; }
+half_done() { fail "not all files could be installed below $prefix" "The line above says why." "fix that, then run install.sh again"; }
 
-# From here on only names change. The list goes first, so that whatever comes is known to uninstall.sh; the program last.
+# Renames the files into place. The list goes first, so that uninstall.sh knows every file; the program goes last.
 put_in_place() {
     files="$(cd "$tree" && find . -type f | sed 's/^\.\///' | sort)"
     in_the_way="$(printf '%s\n' "$files" | while IFS= read -r file; do if [ -d "$prefix/$file" ]; then printf '%s\n' "$prefix/$file"; fi; done | sed -n 1p)"
-    [ -z "$in_the_way" ] || fail "$in_the_way is a folder" "A file of that name is to go there." "move it away, or name another folder with --prefix; nothing was changed"
+    [ -z "$in_the_way" ] || fail "$in_the_way is a folder" "A file with that name must go there." "move it away, or pass another folder with --prefix; nothing was changed"
     old=''
     [ -z "$before" ] || old="$(sed 1d "$list_file")"
     {
@@ -325,7 +325,7 @@ put_in_place() {
         if ! mkdir -p "$prefix/$(dirname "$file")" || ! mv -f "$tree/$file" "$prefix/$file"; then exit 1; fi
     done || half_done
     mv -f "$tree/bin/ralph" "$prefix/bin/ralph" || half_done
-    # What the version before had and this one has not.
+    # Removes files of the previous version that this one doesn't have.
     printf '%s\n' "$old" | while IFS= read -r file; do
         case "$file" in
         '' | . | .. | /* | ../* | */../* | */..) continue ;;
@@ -334,26 +334,26 @@ put_in_place() {
     done
 }
 
-tell_the_rest() {
+report_result() {
     case "$before" in
     '') say "ralph $version is in $prefix/bin" ;;
-    "$version") say "ralph $version is in $prefix/bin, put there anew" ;;
-    *) say "ralph $version is in $prefix/bin, where $before was" ;;
+    "$version") say "ralph $version is in $prefix/bin, reinstalled" ;;
+    *) say "ralph $version is in $prefix/bin, replacing $before" ;;
     esac
     for wanted in git bwrap; do
         has "$wanted" && continue
         case "$wanted" in
-        git) say "git is not here, and ralph needs it: install it ($(getting git))" ;;
-        bwrap) [ "$system" != Linux ] || say "bubblewrap is not here; with it agents are fenced off best ($(getting bubblewrap))" ;;
+        git) say "git is missing, and ralph needs it: install it ($(getting git))" ;;
+        bwrap) [ "$system" != Linux ] || say "bubblewrap is missing; it's the strongest sandbox for agents: install it ($(getting bubblewrap))" ;;
         esac
     done
     case ":$PATH:" in
     *":$prefix/bin:"*)
         first="$(command -v ralph || true)"
-        [ "$first" = "$prefix/bin/ralph" ] || [ -z "$first" ] || say "note: \`ralph\` is $first, which stands before $prefix/bin on your PATH"
+        [ "$first" = "$prefix/bin/ralph" ] || [ -z "$first" ] || say "note: \`ralph\` is $first, which comes before $prefix/bin on your PATH"
         ;;
     *)
-        say "$prefix/bin is not on your PATH; this puts it there:"
+        say "$prefix/bin is not on your PATH; add it with:"
         # shellcheck disable=SC2016 # The variable is for the user's shell.
         case "${SHELL:-}" in
         */fish) printf '  fish_add_path "%s/bin"\n' "$prefix" >&2 ;;
@@ -362,11 +362,11 @@ tell_the_rest() {
         esac
         ;;
     esac
-    say "next: \`ralph demo\` shows a whole run, without an account; in a repo of yours: ralph run \"Fix the failing tests\""
-    say "to take it away again: sh $prefix/share/ralph/uninstall.sh"
+    say "next: run \`ralph demo\` to see a complete run without an account, or in your repo: ralph run \"Fix the failing tests\""
+    say "to uninstall: sh $prefix/share/ralph/uninstall.sh"
 }
 
-# Called in the last line: a script that came only in part does nothing.
+# Called in the last line, so that a partly downloaded script does nothing.
 main() {
     read_arguments "$@"
     find_prefix
@@ -374,18 +374,18 @@ main() {
     find_targets
     find_tools
     choose_archive
-    look_at_place
+    check_installed
     if [ "$dry_run" = yes ]; then
         say "would fetch $base/download/v$version/$archive"
-        say "would compare its sum with $listed"
-        say "would put ralph $version below $prefix${before:+, where $before is}; nothing was changed"
+        say "would check that its checksum is $listed"
+        say "would install ralph $version below $prefix${before:+, replacing $before}; nothing was changed"
         return 0
     fi
     make_staging
     download
     unpack
     put_in_place
-    tell_the_rest
+    report_result
 }
 
 main "$@"

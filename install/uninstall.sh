@@ -1,13 +1,13 @@
 #!/bin/sh
-# Takes away what install.sh put there, and says what it leaves.
+# Removes what install.sh installed, and lists what it keeps.
 #
 #   sh uninstall.sh [--prefix DIR] [--purge] [--dry-run]
 #
-#   --prefix DIR   below this folder (default: where this script was installed, else ~/.local, for root /usr/local)
-#   --purge        also your runs (with their work that was not taken over) and your configuration
-#   --dry-run      only say what would be done
+#   --prefix DIR   uninstall from this folder (default: where this script is installed, else ~/.local, for root /usr/local)
+#   --purge        also remove your runs (with results that you haven't taken over) and your configuration
+#   --dry-run      print what would be done, change nothing
 #
-# What stays without --purge: ~/.local/state/ralph (runs), ~/.config/ralph (configuration). What always stays: `.ralph/` in
+# Kept without --purge: ~/.local/state/ralph (runs), ~/.config/ralph (configuration). Always kept: `.ralph/` in
 # your repos, and the branches and refs of runs.
 set -eu
 # It changes what `cd` does.
@@ -25,7 +25,7 @@ read_arguments() {
     while [ $# -gt 0 ]; do
         case "$1" in
         --prefix)
-            [ -n "${2:-}" ] || fail "--prefix needs a value" "Nothing stands behind it." "uninstall.sh --help shows how it is used"
+            [ -n "${2:-}" ] || fail "--prefix needs a value" "It comes last on the command line." "run \`uninstall.sh --help\`"
             prefix="$2"
             shift
             ;;
@@ -36,7 +36,7 @@ read_arguments() {
             sed -n '2,11s/^# \{0,1\}//p' "$0"
             exit 0
             ;;
-        *) fail "unknown argument \`$1\`" "uninstall.sh does not know it." "uninstall.sh --help shows how it is used" ;;
+        *) fail "unknown argument \`$1\`" "uninstall.sh has no such option." "run \`uninstall.sh --help\`" ;;
         esac
         shift
     done
@@ -63,16 +63,16 @@ find_prefix() {
 # Runs or prints a command, on one line wherever it is called.
 act() { if [ "$dry_run" = yes ]; then say "would run: $(IFS=' ' && printf '%s' "$*")"; else "$@"; fi; }
 
-# A run that goes on would lose its program, and with --purge its record.
-refuse_while_runs_go_on() {
+# An active run would lose its program, and with --purge its record.
+refuse_during_runs() {
     command -v "$prefix/bin/ralph" >/dev/null 2>&1 || return 0
     alive="$("$prefix/bin/ralph" list --all --json 2>/dev/null | tr '{' '\n' | grep -c '"driven":true' || true)"
-    [ "${alive:-0}" -eq 0 ] || fail "runs are going on: $alive" "They would lose their record." \
-        "\`ralph list --all\` shows them, \`ralph cancel\` ends one; then try again"
+    [ "${alive:-0}" -eq 0 ] || fail "active runs: $alive" "They would lose their program or record." \
+        "list them with \`ralph list --all\`, end them with \`ralph cancel\`, then try again"
 }
 
 remove_files() {
-    # A copy: the list is among what it lists.
+    # A copy, because the list contains itself.
     files="$(sed 1d "$list")"
     version="$(sed -n '1s/^ralph \([^ ]*\).*/\1/p' "$list")"
     gone=0
@@ -87,7 +87,7 @@ remove_files() {
         [ -e "$prefix/$file" ] || [ -h "$prefix/$file" ] || continue
         act rm -f "$prefix/$file"
         gone=$((gone + 1))
-        # Folders that are empty now, but for those that every prefix has.
+        # Removes folders that are now empty, except those that every prefix has.
         folder="${file%/*}"
         while [ "$dry_run" = no ] && [ "$folder" != share ] && [ "$folder" != bin ] && rmdir "$prefix/$folder" 2>/dev/null; do
             case "$folder" in */*) folder="${folder%/*}" ;; *) break ;; esac
@@ -102,7 +102,7 @@ remove_files() {
     fi
 }
 
-# The user's own folders: where they are, as ralph finds them.
+# The user's own folders, resolved as ralph does.
 own_folders() {
     case "${XDG_STATE_HOME:-}" in
     /*) printf '%s\n' "$XDG_STATE_HOME/ralph" ;;
@@ -139,11 +139,11 @@ main() {
             user_files
             return 0
         fi
-        fail "nothing below $prefix came from install.sh" "There is no $list." \
-            "name its folder with --prefix, or remove it the way it came (apt, brew, npm, pipx, uv, cargo)"
+        fail "install.sh installed nothing below $prefix" "There is no $list." \
+            "pass its folder with --prefix, or uninstall it with apt, brew, npm, pipx, uv or cargo"
     fi
-    [ -w "$prefix/bin" ] || [ "$dry_run" = yes ] || fail "cannot remove files below $prefix" "This user may not write there." "run it as whoever installed it (\`sudo sh $0\`)"
-    refuse_while_runs_go_on
+    [ -w "$prefix/bin" ] || [ "$dry_run" = yes ] || fail "cannot remove files below $prefix" "You lack permission." "run it as the user who installed it (\`sudo sh $0\`)"
+    refuse_during_runs
     remove_files
     user_files
 }

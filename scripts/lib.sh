@@ -1,5 +1,5 @@
 # Shared by the scripts in this folder; sourced, not run.
-# Sets ROOT and CARGO_TARGET_DIR, goes to ROOT, and finds a cargo that is new enough.
+# Sets ROOT and CARGO_TARGET_DIR, changes to ROOT, and finds a cargo that is new enough.
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)"
 cd "$ROOT"
@@ -15,7 +15,7 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ral
 
 say() { printf '%s\n' "$*" >&2; }
 
-# An error in three lines: what failed; the likely cause; what mends it.
+# Prints an error in three lines: what failed, the likely cause, the next step.
 fail() {
     local line
     say "error: $1"
@@ -32,7 +32,7 @@ rust_wanted() { sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml | head -n 1;
 # Whether version $1 is at least $2.
 at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
 
-# The version of the cargo that would run now; empty where there is none.
+# Prints the version of the cargo on the PATH; empty if there is none.
 cargo_version() { cargo --version 2>/dev/null | sed -n 's/^cargo \([0-9.]*\).*/\1/p' || true; }
 
 cargo_is_new_enough() {
@@ -41,11 +41,11 @@ cargo_is_new_enough() {
     [ -n "$version" ] && at_least "$version" "$(rust_wanted)"
 }
 
-# Finds a cargo that is new enough: the one in use, else the user's own, else one that scripts/setup unpacked, else a newer
-# toolchain of rustup. Says nothing; returns 1 where there is none.
+# Finds a cargo that is new enough: the one on the PATH, else the user's own, else one that scripts/setup unpacked, else a
+# newer rustup toolchain. Prints nothing; returns 1 if there is none.
 use_cargo() {
     local bin="${CARGO_HOME:-$HOME/.cargo}/bin" toolchain
-    # Looking must not install anything.
+    # The search must not install anything.
     export RUSTUP_AUTO_INSTALL=0
     export PATH="$PATH:$bin"
     cargo_is_new_enough && return 0
@@ -65,8 +65,8 @@ use_cargo() {
     return 1
 }
 
-# The packages of the page, as its lock says. A registry that does not carry the optional packages of every platform fails
-# `npm ci`; installing by the same lock needs only those of this one.
+# Installs the dashboard's packages from its lock file. A registry without the optional packages of every platform fails
+# `npm ci`; `npm install` with the same lock needs only those of this platform.
 page_packages() {
     npm ci --no-audit --no-fund --silent 2>/dev/null || npm install --no-save --no-audit --no-fund --silent
 }
@@ -77,8 +77,8 @@ build_page() {
     (cd web && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 page_packages && npm run --silent "${2:-types:check}" && npm run --silent build -- --logLevel error --emptyOutDir --outDir "$1") >&2
 }
 
-# npm_folder FOLDER WITHOUT PACKAGE...: pinned packages in a folder of their own outside the checkout, whole or not at all. npm does
-# not mend what an interrupted install left behind, so a folder without its stamp is made anew. WITHOUT says how to do without.
+# npm_folder FOLDER WITHOUT PACKAGE...: installs pinned packages into a folder outside the checkout, all or none. npm can't
+# repair an interrupted install, so a folder without its stamp is recreated. WITHOUT says how to do without the packages.
 npm_folder() {
     local dir="$1" without="$2" wanted
     shift 2
@@ -86,13 +86,13 @@ npm_folder() {
     npm_folder_is_whole() { [ -f "$dir/installed" ] && [ "$(cat "$dir/installed")" = "$wanted" ]; }
     mkdir -p "$dir"
     npm_folder_is_whole && return 0
-    # Several tests may ask at the same time; one installs, the others wait for it.
+    # Of several tests that start at once, one installs and the others wait.
     if has flock; then
         exec 9>"$dir/lock"
         flock 9
         npm_folder_is_whole && return 0
     fi
-    has npm || fail "npm is not there" \
+    has npm || fail "npm is missing" \
         "The programs that tests use are npm packages." \
         "Install Node.js 20 or newer with npm and try again, or do without: $without."
     say "npm install into $dir"
@@ -105,15 +105,15 @@ npm_folder() {
     printf '%s\n' "$wanted" >"$dir/installed"
 }
 
-# Programs of the Python index, pinned, in a folder of their own: python_programs FOLDER PACKAGE...
-# `FOLDER/complete` says that it is whole.
+# python_programs FOLDER PACKAGE...: installs pinned programs from the Python index into a folder.
+# `FOLDER/complete` marks a finished install.
 python_programs() {
     local folder="$1" install
     shift
     [ ! -e "$folder/complete" ] || return 0
     has python3 || fail "python3 is not installed" "$1 is a Python program." "Install python3 with its venv module."
     mkdir -p "$(dirname "$folder")"
-    # Two tests that start at once install once.
+    # Of several tests that start at once, one installs and the others wait.
     exec 9>"$folder.lock"
     flock 9
     [ ! -e "$folder/complete" ] || return 0
@@ -121,7 +121,7 @@ python_programs() {
     rm -rf "$folder"
     python3 -m venv "$folder" ||
         fail "no virtual environment could be made" "python3 has no venv module." "On Debian: apt-get install python3-venv"
-    # uv unpacks in parallel: about a third of pip's time. Where it cannot be had, pip does the same more slowly.
+    # uv unpacks in parallel and needs about a third of pip's time. pip is the fallback.
     if "$folder/bin/pip" install --quiet --disable-pip-version-check "uv>=0.9.18" >&2; then
         install=("$folder/bin/uv" pip install --quiet --python "$folder/bin/python")
     else
@@ -129,7 +129,7 @@ python_programs() {
     fi
     "${install[@]}" "$@" >&2 ||
         fail "$* could not be installed" "The package index may be out of reach." "Try again with a network."
-    # Compiled once here: at the first start it would be thousands of small files, written while the tests wait.
+    # Compiles now: at the first start it would write thousands of small files while the tests wait.
     "$folder/bin/python" -m compileall -q -j 2 "$folder/lib" >/dev/null 2>&1 || true
     touch "$folder/complete"
 }

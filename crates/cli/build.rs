@@ -4,9 +4,9 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let target = |what: &str| std::env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
-    // A large binary has tens of thousands of addresses of its own tables. Where it may lie anywhere they are set at every start,
-    // and 600 kB of each process are its own: twice that for a run, whose guard is the same binary. At one place they stand in the
-    // file and all processes share them. Stack, heap and libraries lie elsewhere each time all the same.
+    // A position-independent binary relocates tens of thousands of table addresses at every start, and each process then
+    // has 600 kB of private memory; a run has twice that, because its guard is the same binary. At a fixed address they are
+    // in the file and shared by all processes. Stack, heap and libraries are still randomized.
     if target("OS") == "linux" && target("ENV") == "gnu" {
         println!("cargo::rustc-link-arg-bins=-no-pie");
     }

@@ -5,7 +5,7 @@ has python3 || {
     echo "skipped: python3 is not installed"
     exit 0
 }
-# rustup and cargo are found before a home of its own is used.
+# Finds rustup and cargo before a test sets its own home.
 use_cargo || fail "no Rust that is new enough" "scripts/setup installs one."
 
 work="$(mktemp -d)"

@@ -1,5 +1,5 @@
-//! How fast a long session is read, and how much memory that takes: 100 MB of claude's stream-json, a realistic mix of
-//! many small events, tool uses and some big tool results. Prints numbers; a slower machine is no failure.
+//! Measures speed and memory of reading a long session: 100 MB of claude's stream-json, a realistic mix of
+//! many small events, tool uses and some big tool results. Only prints numbers, so a slow machine doesn't fail.
 //!
 //! `cargo bench -p ralph-loop-agents --bench stream_parse`
 
@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 
 const MEGABYTE: usize = 1_000_000;
 const WANTED: usize = 100 * MEGABYTE;
-/// What a pipe gives at once.
+/// Bytes per read from a pipe.
 const PIECE: usize = 64 * 1024;
 
-/// Counts what it is told.
+/// Counts the parser's calls.
 #[derive(Default)]
 struct Count {
     activities: u64,
@@ -67,12 +67,12 @@ fn event(kind: &str, n: usize, content: serde_json::Value) -> String {
     } else {
         json!({"role": "user", "content": content})
     };
-    // As the CLI writes it: the type stands first.
+    // As the CLI writes it: the type comes first.
     let rest = json!({"message": message, "parent_tool_use_id": null, "session_id": "6f1c", "uuid": format!("{n:032x}")});
     format!("{{\"type\":\"{kind}\",{}\n", &rest.to_string()[1..])
 }
 
-/// One turn of a session: some words, a tool use, its result; now and then a large one, and hooks that nobody reads.
+/// One turn of a session: some words, a tool use, its result; now and then a large one, and ignored hook events.
 fn turn(n: usize) -> String {
     let id = format!("toolu_{n}");
     let mut lines = event("assistant", n, json!([{"type": "text", "text": code(200, n)}]));
@@ -113,7 +113,7 @@ fn stream() -> Vec<u8> {
     bytes
 }
 
-/// The most memory this process ever used, in bytes; 0 where the system does not tell.
+/// The peak memory of this process, in bytes; 0 if the system doesn't report it.
 fn peak() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
@@ -123,7 +123,7 @@ fn peak() -> usize {
 fn main() {
     let bytes = stream();
     let lines = bytes.iter().filter(|b| **b == b'\n').count();
-    // The peak so far is that of making the stream; from here on it is counted anew, where the system can do that.
+    // Resets the peak, which so far is that of creating the stream, if the system supports it.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     let before = peak();
     let mut best = Duration::MAX;

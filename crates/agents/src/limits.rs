@@ -2,7 +2,7 @@
 //!
 //! Its input is only structured errors, results marked as errors, and stderr of a failed exit.
 
-use crate::scan::{Cursor, ends_of, fold, has_any};
+use crate::scan::{Cursor, contains_any, fold, match_ends};
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
@@ -44,7 +44,7 @@ const PHRASES: &[&str] = &[
 
 /// Whether an error text is about a rate or usage limit.
 pub fn looks_limited(text: &str) -> bool {
-    has_any(&fold(ralph_loop_protocol::display::text::tail(text, TEXT_MAX)), PHRASES)
+    contains_any(&fold(ralph_loop_protocol::display::text::tail(text, TEXT_MAX)), PHRASES)
 }
 
 /// When the limit in `text` ends; clock times without a zone are local.
@@ -103,7 +103,7 @@ fn epoch(text: &str, now: Timestamp) -> Option<Timestamp> {
 fn rfc3339(text: &str, now: Timestamp) -> Option<Timestamp> {
     const CUES: &[&str] = &["reset", "again", "retry", "until", "available", "after"];
     for cue in CUES {
-        for end in ends_of(text, cue) {
+        for end in match_ends(text, cue) {
             let near = ralph_loop_protocol::display::text::head(&text[end..], 32);
             let Some(digit) = near.find(|c: char| c.is_ascii_digit()) else { continue };
             let mut cursor = Cursor::new(&text[end + digit..]);
@@ -125,7 +125,7 @@ fn clock_time(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp>
     const CUES: &[&str] =
         &["resets", "reset at", "again at", "again on", "again after", "until", "available at"];
     CUES.iter()
-        .flat_map(|cue| ends_of(text, cue))
+        .flat_map(|cue| match_ends(text, cue))
         .find_map(|end| clock_time_at(Cursor::new(&text[end..]), now, local))
 }
 
@@ -269,7 +269,7 @@ fn wait(text: &str, now: Timestamp) -> Option<Timestamp> {
         ("available in", false),
     ];
     CUES.iter()
-        .flat_map(|(cue, bare)| ends_of(text, cue).map(move |end| (end, *bare)))
+        .flat_map(|(cue, bare)| match_ends(text, cue).map(move |end| (end, *bare)))
         .filter_map(|(end, bare)| length(Cursor::new(&text[end..]), bare))
         .filter_map(|seconds| {
             let length = SignedDuration::try_from_secs_f64(seconds).ok()?;

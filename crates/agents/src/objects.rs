@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_dropped_counted_and_not_kept() {
+    fn too_long_objects_are_dropped_and_counted() {
         let mut objects = Objects::with_max(64);
         let mut found = Vec::new();
         objects.feed(b"{\"a\":\"", |_| {});

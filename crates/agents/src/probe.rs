@@ -56,7 +56,7 @@ pub fn probe(
     sink: &mut dyn SessionSink,
 ) -> ProbeReport {
     if config.kind == AgentKind::Scripted {
-        let message = "plays a script; there is nothing to try".to_owned();
+        let message = "plays a script; there is nothing to probe".to_owned();
         return ProbeReport { message, ..blank(config, ProbeStatus::Ok) };
     }
     match session(config, sandbox, timeout, now, sink) {
@@ -121,7 +121,7 @@ fn judged(config: &AgentConfig, timeout: Duration, report: &SessionReport) -> Pr
         SessionEnd::TimedOut | SessionEnd::IdleTimedOut => (
             ProbeStatus::Timeout,
             format!("no answer within {}", text::duration(timeout.min(config.timeout()))),
-            Some("run the command by hand: it may be waiting for a login or for the network"),
+            Some("run the command yourself: it may be waiting for a login or for the network"),
         ),
         SessionEnd::RateLimited { .. } => {
             (ProbeStatus::Failed, reason, Some("the agent works, but is at its limit: wait until it resets"))
@@ -135,9 +135,9 @@ fn judged(config: &AgentConfig, timeout: Duration, report: &SessionReport) -> Pr
             Some("the provider cannot be reached from here: check the network, the proxy and its address"),
         ),
         SessionEnd::Empty => {
-            (ProbeStatus::Failed, reason, Some("it exited with 0 and said nothing: check its arguments"))
+            (ProbeStatus::Failed, reason, Some("it exited with 0 and printed nothing: check its arguments"))
         }
-        _ => (ProbeStatus::Failed, reason, Some("run the command by hand to see its whole output")),
+        _ => (ProbeStatus::Failed, reason, Some("run the command yourself to see all its output")),
     };
     ProbeReport { seconds, end, message, hint: hint.map(str::to_owned), ..blank(config, status) }
 }

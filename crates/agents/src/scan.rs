@@ -11,12 +11,12 @@ pub(crate) fn fold(text: &str) -> String {
 }
 
 /// Whether `folded` contains one of `needles` (already folded).
-pub(crate) fn has_any(folded: &str, needles: &[&str]) -> bool {
+pub(crate) fn contains_any(folded: &str, needles: &[&str]) -> bool {
     needles.iter().any(|needle| folded.contains(needle))
 }
 
 /// The byte positions right after each occurrence of `needle`.
-pub(crate) fn ends_of<'a>(text: &'a str, needle: &'a str) -> impl Iterator<Item = usize> + 'a {
+pub(crate) fn match_ends<'a>(text: &'a str, needle: &'a str) -> impl Iterator<Item = usize> + 'a {
     text.match_indices(needle).map(|(at, found)| at + found.len())
 }
 

@@ -193,8 +193,8 @@ impl Player<'_> {
                 self.sandbox.write(Path::new(path), edited.as_bytes(), WriteMode::Replace)?;
                 Ok(None)
             }
-            0 => failed("the text to replace is not there".into()),
-            many => failed(format!("the text to replace is there {many} times")),
+            0 => failed("the text to replace doesn't exist in the file".into()),
+            many => failed(format!("the text to replace exists {many} times in the file")),
         }
     }
 

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_has_set_stays() {
+    fn user_settings_are_kept() {
         let set = |name: &str| (name == "QWEN_CODE_SYSTEM_SETTINGS_PATH").then(|| "/etc/q.json".to_owned());
         assert_eq!(of("qwen", false, &[], &set), Some(SessionHooks::default()));
         let content = |name: &str| {

@@ -6,9 +6,9 @@ use crate::read::find;
 use crate::report::{Notice, Reporter, SilentReporter};
 use crate::request::RunRequest;
 use crate::resume::{self, ResumeOutcome};
-use crate::run::{self, ReadyRun};
+use crate::run::{self, StartedRun};
 use ralph_loop_core::loop_agent::{Driven, Hooks, LoopAgent, RunSource};
-use ralph_loop_core::{CancelFlag, Completion, RunHooks};
+use ralph_loop_core::{CancelToken, Completion, RunHooks};
 use ralph_loop_journal::folder::layout::RunDir;
 use ralph_loop_journal::folder::snapshot;
 use ralph_loop_journal::inbox;
@@ -28,7 +28,7 @@ struct AppSource {
     env: Environment,
     request: RunRequest,
     run: Option<RunId>,
-    ready: Option<Box<ReadyRun>>,
+    ready: Option<Box<StartedRun>>,
     /// How the last drive ended.
     last: Option<Driven>,
 }
@@ -62,12 +62,12 @@ impl RunSource for AppSource {
 }
 
 impl AppSource {
-    fn ready(&self, cancel: Arc<CancelFlag>) -> Result<Box<ReadyRun>, AppError> {
+    fn ready(&self, cancel: Arc<CancelToken>) -> Result<Box<StartedRun>, AppError> {
         let report = &SilentReporter;
         let begun = match &self.run {
             None => {
                 let plan = run::prepare(&self.env, &self.request, report)?;
-                match plan.goes_on().cloned() {
+                match plan.resumes().cloned() {
                     None => return run::start(plan, cancel, report).map(Box::new),
                     Some(run) => {
                         report.notice(&Notice::GoingOn { run: &run });
@@ -95,11 +95,11 @@ impl AppSource {
         let entry = find::run(&self.env, &self.request.folder, Some(self.run.as_ref()?.as_str())).ok()?;
         let record = entry.run_dir();
         let end = snapshot::load(&record).ok()?.result.finished.clone()?;
-        let goes_on = end.reason.is_budget() && !waiting_limits(&record).is_empty();
-        (!goes_on).then_some(record)
+        let may_continue = end.reason.is_budget() && !waiting_limits(&record).is_empty();
+        (!may_continue).then_some(record)
     }
 
-    fn resumed(&self, run: &RunId, cancel: Arc<CancelFlag>) -> Result<ResumeOutcome, AppError> {
+    fn resumed(&self, run: &RunId, cancel: Arc<CancelToken>) -> Result<ResumeOutcome, AppError> {
         let entry = find::run(&self.env, &self.request.folder, Some(run.as_str()))?;
         let (notify, budgets) = (&self.request.notify, waiting_limits(&entry.run_dir()));
         resume::resume_run(&self.env, &entry, notify, &budgets, cancel, &SilentReporter)

@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::read::facts::RunReading;
+use crate::read::facts::RunSnapshot;
 use crate::read::find;
 use crate::read::list;
 use crate::read::list::ListEntry;
@@ -10,15 +10,15 @@ use crate::report::{Notice, Reporter};
 use crate::request::{NotifyRequest, RunRequest};
 use crate::resume::publish::PublishRequest;
 use crate::resume::{self, ResumeOutcome};
-use crate::run::{self, ForkRequest, Plan, ReadyRun, placement};
+use crate::run::{self, ForkRequest, Plan, StartedRun, placement};
 use crate::start::spawn;
-use crate::trust::consent::Asked;
+use crate::trust::consent::TrustRequest;
 use crate::trust::store::TrustStore;
 use crate::{agent, wiring};
 use ralph_loop_core::handle::RunHandle;
 use ralph_loop_core::resume::replay;
 use ralph_loop_core::resume::replay::Replay;
-use ralph_loop_core::{CancelFlag, Completion, LoopAgent, Run, consult_doctor};
+use ralph_loop_core::{CancelToken, Completion, LoopAgent, Run, consult_doctor};
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::control::BudgetChange;
 use ralph_loop_protocol::id::RunId;
@@ -49,6 +49,7 @@ pub enum Doctor<'a> {
 
 impl App {
     pub fn new(env: Environment) -> Self {
+        crate::agents::filters::use_sandbox(&env);
         Self { env }
     }
 
@@ -63,7 +64,7 @@ impl App {
 
     /// What must be allowed before [`Self::settle`] may connect to another repo; `None` if only the user
     /// named it.
-    pub fn asked_for_source(&self, request: &RunRequest) -> Result<Option<Asked>, AppError> {
+    pub fn asked_for_source(&self, request: &RunRequest) -> Result<Option<TrustRequest>, AppError> {
         run::asked_for_source(&self.env, request)
     }
 
@@ -89,7 +90,7 @@ impl App {
     }
 
     /// Everything the run would request that only the user can allow.
-    pub fn asked(&self, request: &RunRequest) -> Result<Asked, AppError> {
+    pub fn asked(&self, request: &RunRequest) -> Result<TrustRequest, AppError> {
         run::asked(&self.env, request)
     }
 
@@ -97,10 +98,10 @@ impl App {
     pub fn start(
         &self,
         plan: Plan,
-        cancel: Arc<CancelFlag>,
+        cancel: Arc<CancelToken>,
         report: &dyn Reporter,
     ) -> Result<ResumeOutcome, AppError> {
-        let Some(run) = plan.goes_on() else {
+        let Some(run) = plan.resumes() else {
             return Ok(ResumeOutcome::Ready(Box::new(run::start(plan, cancel, report)?)));
         };
         report.notice(&Notice::GoingOn { run });
@@ -165,7 +166,7 @@ impl App {
         name: Option<&str>,
         notify: &[NotifyRequest],
         budgets: &BudgetChange,
-        cancel: Arc<CancelFlag>,
+        cancel: Arc<CancelToken>,
         report: &dyn Reporter,
     ) -> Result<ResumeOutcome, AppError> {
         let entry = find::run(&self.env, folder, name)?;
@@ -178,9 +179,9 @@ impl App {
         folder: &Path,
         name: Option<&str>,
         request: &PublishRequest,
-        cancel: Arc<CancelFlag>,
+        cancel: Arc<CancelToken>,
         report: &dyn Reporter,
-    ) -> Result<ReadyRun, AppError> {
+    ) -> Result<StartedRun, AppError> {
         let entry = find::run(&self.env, folder, name)?;
         resume::publish::publish_run(&self.env, &entry, request, cancel, report)
     }
@@ -218,8 +219,8 @@ impl App {
         resume::end(&self.env, entry, reason)
     }
 
-    pub fn facts(&self, folder: &Path, name: Option<&str>) -> Result<RunReading, AppError> {
-        RunReading::load(&self.env, find::run(&self.env, folder, name)?)
+    pub fn facts(&self, folder: &Path, name: Option<&str>) -> Result<RunSnapshot, AppError> {
+        RunSnapshot::load(&self.env, find::run(&self.env, folder, name)?)
     }
 
     pub fn list(&self, folder: &Path, everywhere: bool) -> Result<Vec<ListEntry>, AppError> {
@@ -238,7 +239,7 @@ impl App {
         &self,
         entry: &Registration,
         doctor: Doctor<'_>,
-        cancel: Arc<CancelFlag>,
+        cancel: Arc<CancelToken>,
         report: &dyn Reporter,
     ) -> Result<(), AppError> {
         let taken = resume::take(&self.env, entry, report)?;

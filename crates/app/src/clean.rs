@@ -7,7 +7,7 @@ use crate::config::provider_calls::Removal;
 use crate::config::providers;
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::read::facts::RunReading;
+use crate::read::facts::RunSnapshot;
 use crate::read::{find, seen};
 use crate::start::handover;
 use crate::task::hidden;
@@ -39,7 +39,7 @@ pub struct CleanRequest {
 }
 
 #[derive(Debug, Serialize)]
-pub struct LeftBehind {
+pub struct Reclaimable {
     pub run_id: RunId,
     pub title: String,
     pub ended_at: Timestamp,
@@ -71,7 +71,7 @@ pub struct SpareBranch {
     tip: String,
 }
 
-impl LeftBehind {
+impl Reclaimable {
     fn is_nothing(&self) -> bool {
         self.workspace.is_none()
             && self.branch.is_none()
@@ -92,7 +92,7 @@ pub struct LeftAlone {
 #[derive(Debug, Default, Serialize)]
 pub struct CleanPlan {
     /// Oldest first.
-    pub remove: Vec<LeftBehind>,
+    pub remove: Vec<Reclaimable>,
     /// Old enough, but kept.
     pub keep: Vec<LeftAlone>,
     /// Checkouts of other repos (named by tasks or `--clone`) that no run uses. They are cloned again when
@@ -125,7 +125,7 @@ pub fn plan(env: &Environment, folder: &Path, request: &CleanRequest) -> Result<
         if request.everywhere { registry::all(&home) } else { find::runs_of(&home, &find::top(folder)) };
     let mut plan = CleanPlan::default();
     for entry in entries {
-        let Ok(reading) = RunReading::load(env, entry) else { continue };
+        let Ok(reading) = RunSnapshot::load(env, entry) else { continue };
         match judge(env, reading, request) {
             Some(Ok(left)) => plan.remove.push(left),
             Some(Err(alone)) => plan.keep.push(alone),
@@ -142,7 +142,7 @@ fn old_sources(env: &Environment, home: &StateHome, request: &CleanRequest) -> V
         .into_iter()
         .filter(|entry| {
             let over =
-                RunReading::load(env, entry.clone()).is_ok_and(|run| run.state.result.finished.is_some());
+                RunSnapshot::load(env, entry.clone()).is_ok_and(|run| run.state.result.finished.is_some());
             let own = home.workspace(&entry.run_id);
             !over || own.is_dir() || (entry.workspace != entry.origin && entry.workspace.is_dir())
         })
@@ -167,9 +167,9 @@ fn old_sources(env: &Environment, home: &StateHome, request: &CleanRequest) -> V
 /// `None` if the run left nothing behind or is too recent.
 fn judge(
     env: &Environment,
-    reading: RunReading,
+    reading: RunSnapshot,
     request: &CleanRequest,
-) -> Option<Result<LeftBehind, LeftAlone>> {
+) -> Option<Result<Reclaimable, LeftAlone>> {
     let (entry, spec) = (&reading.entry, &reading.state.spec);
     let alone = |why: &str| {
         let (run_id, title) = (entry.run_id.clone(), spec.task.title.clone());
@@ -197,7 +197,7 @@ fn judge(
     let log_bytes = raw_logs(entry).iter().map(|path| size(path)).sum();
     let machines = machines(&reading);
     let sandboxes = machines.iter().map(|(_, id)| id.clone()).collect();
-    let left = LeftBehind {
+    let left = Reclaimable {
         run_id: entry.run_id.clone(),
         title: spec.task.title.clone(),
         ended_at: end.at,
@@ -230,7 +230,7 @@ fn judge(
 }
 
 /// Provider and id of the run's sandboxes that may still exist.
-fn machines(reading: &RunReading) -> Vec<(String, String)> {
+fn machines(reading: &RunSnapshot) -> Vec<(String, String)> {
     let removed = known_removed(&reading.entry);
     let all = reading.state.spending.compute.sandboxes.iter();
     let there = all.filter(|machine| !removed.contains(&machine.id));
@@ -238,7 +238,7 @@ fn machines(reading: &RunReading) -> Vec<(String, String)> {
 }
 
 /// Whether a clone holds work that was neither pushed nor applied.
-fn is_only_there(reading: &RunReading, origin: Option<&Repo>) -> bool {
+fn is_only_there(reading: &RunSnapshot, origin: Option<&Repo>) -> bool {
     let Some(commit) = &reading.state.work.commit else { return false };
     let pushed = reading.state.handover.pushed.is_some() || reading.state.handover.pr.is_some();
     let name = format!("{commit}^{{commit}}");
@@ -345,7 +345,7 @@ fn run_refs(repo: &Repo, run: &RunId) -> Vec<String> {
     listed.map(|output| output.text().lines().map(str::to_owned).collect()).unwrap_or_default()
 }
 
-fn remove_refs(repo: &Repo, left: &LeftBehind) -> Result<(), ralph_loop_git::GitError> {
+fn remove_refs(repo: &Repo, left: &Reclaimable) -> Result<(), ralph_loop_git::GitError> {
     if left.refs.is_empty() {
         return Ok(());
     }
@@ -356,7 +356,7 @@ fn remove_refs(repo: &Repo, left: &LeftBehind) -> Result<(), ralph_loop_git::Git
 /// The branch named after a run, if its work is elsewhere: another branch contains all its commits, the branch that
 /// is checked out contains its changes, or `ralph apply` committed them. If not, `ralph diff` and `ralph apply`
 /// still need it.
-fn spare_branch(repo: &Repo, reading: &RunReading) -> Option<SpareBranch> {
+fn spare_branch(repo: &Repo, reading: &RunSnapshot) -> Option<SpareBranch> {
     let spec = &reading.state.spec;
     let name = format!("ralph/{}", spec.run_id);
     if spec.branch.as_ref() != Some(&name) || repo.branch.as_ref() == Some(&name) {

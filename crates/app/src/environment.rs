@@ -8,7 +8,7 @@ use crate::error::AppError;
 use crate::start::hold::Hold;
 use crate::trust::repo_file;
 use crate::trust::store::TrustStore;
-use crate::trust::{Ask, AskKind, Grants, cloud_words, quoted, quoted_server, url_host};
+use crate::trust::{Ask, PrivilegeKind, TrustedSet, cloud_words, quoted, quoted_server, url_host};
 use crate::variables::{Variable, of_dotenv};
 use jiff::tz::TimeZone;
 use ralph_loop_agents::tools::CustomTool;
@@ -40,11 +40,13 @@ pub struct Environment {
     /// The interface users act through.
     face: &'static str,
     /// Approvals in addition to the stored ones.
-    granted: Grants,
+    granted: TrustedSet,
     /// Variables of the repo's `.env` that need approval.
-    asked: Vec<AskedVariable>,
+    asked: Vec<MissingVariable>,
     tools: Tools,
     hold: Option<Hold>,
+    /// Whether it belongs to a server or to a run that one was asked for.
+    of_server: bool,
 }
 
 #[derive(Clone, Default)]
@@ -57,16 +59,16 @@ impl std::fmt::Debug for Tools {
 }
 
 #[derive(Clone)]
-pub struct AskedVariable {
+pub struct MissingVariable {
     pub name: String,
     pub ask: Ask,
     value: String,
 }
 
 /// Omits the value, which may be a secret.
-impl std::fmt::Debug for AskedVariable {
+impl std::fmt::Debug for MissingVariable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AskedVariable").field("name", &self.name).field("ask", &self.ask).finish()
+        f.debug_struct("MissingVariable").field("name", &self.name).field("ask", &self.ask).finish()
     }
 }
 
@@ -80,10 +82,11 @@ impl Environment {
             named: None,
             program: std::env::current_exe().ok(),
             face: "cli",
-            granted: Grants::default(),
+            granted: TrustedSet::default(),
             asked: Vec::new(),
             tools: Tools::default(),
             hold: None,
+            of_server: false,
         }
     }
 
@@ -95,10 +98,11 @@ impl Environment {
             named: None,
             program: None,
             face: "library",
-            granted: Grants::default(),
+            granted: TrustedSet::default(),
             asked: Vec::new(),
             tools: Tools::default(),
             hold: None,
+            of_server: false,
         }
     }
 
@@ -216,11 +220,39 @@ impl Environment {
         })
     }
 
-    /// The user's configuration file.
+    /// The environment of a server and of the runs it is asked for: they obey the server's configuration, and never
+    /// the owner's.
+    #[must_use]
+    pub fn for_server(self) -> Self {
+        Self { of_server: true, ..self }
+    }
+
+    /// The environment for a run that `asked_by` asked a server for; without one, this environment.
+    #[must_use]
+    pub(crate) fn for_run_of(&self, asked_by: Option<&str>) -> Self {
+        if asked_by.is_none() {
+            return self.clone();
+        }
+        // A public host could redirect git to a private one.
+        let count = self.vars.get("GIT_CONFIG_COUNT").and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
+        let vars = self.vars.with([
+            (format!("GIT_CONFIG_KEY_{count}"), "http.followRedirects".to_owned()),
+            (format!("GIT_CONFIG_VALUE_{count}"), "false".to_owned()),
+            ("GIT_CONFIG_COUNT".to_owned(), (count + 1).to_string()),
+        ]);
+        self.with_vars(vars).for_server()
+    }
+
+    pub fn is_of_server(&self) -> bool {
+        self.of_server
+    }
+
+    /// The configuration that counts besides a repo's: the user's own file, or the server's.
     pub fn user_config(&self) -> Option<PathBuf> {
         let xdg = self.vars.get("XDG_CONFIG_HOME").filter(|p| p.starts_with('/')).map(PathBuf::from);
         let home = self.vars.filled("HOME").map(|h| Path::new(&h).join(".config"));
-        Some(xdg.or(home)?.join("ralph/config.json"))
+        let folder = if self.of_server { "ralph/server" } else { "ralph" };
+        Some(xdg.or(home)?.join(folder).join("config.json"))
     }
 
     /// The user name for the journal.
@@ -231,20 +263,20 @@ impl Environment {
         format!("{} via {}", name.unwrap_or_else(|| "a user".into()), self.face)
     }
 
-    /// Grants every request: to find out what a repo requests, or for a run that was allowed everything.
+    /// TrustedSet every request: to find out what a repo requests, or for a run that was allowed everything.
     #[must_use]
-    pub fn granting_everything(&self) -> Self {
-        Self { granted: Grants::everything(), ..self.clone() }
+    pub fn trusting_all(&self) -> Self {
+        Self { granted: TrustedSet::everything(), ..self.clone() }
     }
 
-    /// Grants these requests in addition.
+    /// TrustedSet these requests in addition.
     #[must_use]
     pub fn granting(&self, asks: impl IntoIterator<Item = Digest>) -> Self {
         Self { granted: self.granted.clone().and(asks), ..self.clone() }
     }
 
     /// What is allowed to the repo at `top`. Approvals that can't be read don't count.
-    pub fn grants(&self, top: &Path) -> Grants {
+    pub fn grants(&self, top: &Path) -> TrustedSet {
         let kept = self.state_home().ok().and_then(|home| TrustStore::of(&home, top).allowed().ok());
         self.granted.clone().and(kept.into_iter().flatten().map(|ask| ask.digest))
     }
@@ -253,7 +285,7 @@ impl Environment {
     /// so do keys if git tracks the file or if they appeared during a run.
     pub fn with_dotenv(&self, folder: &Path) -> Result<Self, AppError> {
         let mut found: Vec<(String, String)> = Vec::new();
-        let mut asked: Vec<AskedVariable> = Vec::new();
+        let mut asked: Vec<MissingVariable> = Vec::new();
         let (mut origin, mut grants) = (None, None);
         let of_server = self.vars.get(DOTENV_NAMES).unwrap_or_default();
         let of_server: Vec<&str> = of_server.split(',').collect();
@@ -276,7 +308,7 @@ impl Environment {
                 found.push((key, value));
                 continue;
             }
-            let one = AskedVariable { ask: ask_of(known, &value, origin), name: key, value };
+            let one = MissingVariable { ask: ask_of(known, &value, origin), name: key, value };
             if grants.get_or_insert_with(|| self.grants(folder)).allow(&one.ask) {
                 found.push((one.name.clone(), one.value.clone()));
             }
@@ -297,7 +329,7 @@ impl Environment {
     }
 
     /// Decides who wrote a variable of a folder's `.env`.
-    fn origin_of_dotenv(&self, folder: &Path) -> OriginOf {
+    fn origin_of_dotenv(&self, folder: &Path) -> VariableOrigin {
         if is_tracked(&self.vars, folder) {
             return Box::new(|_, _| DotenvOrigin::Tracked);
         }
@@ -312,18 +344,18 @@ impl Environment {
     }
 
     /// Variables of the `.env` that need approval and don't have it.
-    pub fn refused_variables(&self) -> impl Iterator<Item = &AskedVariable> {
+    pub fn refused_variables(&self) -> impl Iterator<Item = &MissingVariable> {
         self.asked.iter().filter(|one| self.vars.get(&one.name).as_deref() != Some(one.value.as_str()))
     }
 
     /// Variables of the `.env` that need approval, whether or not they have it.
-    pub fn asked_variables(&self) -> &[AskedVariable] {
+    pub fn asked_variables(&self) -> &[MissingVariable] {
         &self.asked
     }
 
     /// Adds variables of the `.env` that the user has allowed.
     #[must_use]
-    pub fn with_allowed<'a>(&self, variables: impl IntoIterator<Item = &'a AskedVariable>) -> Self {
+    pub fn with_allowed<'a>(&self, variables: impl IntoIterator<Item = &'a MissingVariable>) -> Self {
         let pairs = variables.into_iter().map(|one| (one.name.clone(), one.value.clone()));
         Self { vars: self.vars.with(pairs), ..self.clone() }
     }
@@ -376,7 +408,7 @@ fn is_tracked(vars: &Vars, folder: &Path) -> bool {
 }
 
 /// Tells from a variable's name and value who wrote it.
-type OriginOf = Box<dyn Fn(&str, &str) -> DotenvOrigin>;
+type VariableOrigin = Box<dyn Fn(&str, &str) -> DotenvOrigin>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DotenvOrigin {
@@ -396,15 +428,15 @@ fn is_local_database(known: &Variable, value: &str) -> bool {
 fn ask_of(known: &Variable, value: &str, origin: DotenvOrigin) -> Ask {
     let name = known.name;
     if name == DEFAULT_PROVIDER {
-        return Ask::new(AskKind::Sandbox, ".env", name, value, cloud_words(value));
+        return Ask::new(PrivilegeKind::Sandbox, ".env", name, value, cloud_words(value));
     }
     if !known.address {
         let file = match origin {
-            DotenvOrigin::Run => "that came into `.env` during a run",
+            DotenvOrigin::Run => "that was added to `.env` during a run",
             DotenvOrigin::User | DotenvOrigin::Tracked => "of a `.env` that git tracks",
         };
         let text = format!("the key {name} {file} to be used: whose account it is, only you know");
-        return Ask::new(AskKind::Account, ".env", name, value, text);
+        return Ask::new(PrivilegeKind::Account, ".env", name, value, text);
     }
     let what = match (name == DATABASE, known.secret) {
         (true, _) => "the index of your runs",
@@ -420,7 +452,7 @@ fn ask_of(known: &Variable, value: &str, origin: DotenvOrigin) -> Ask {
     let tracked = origin == DotenvOrigin::Tracked;
     let file = if tracked { "a `.env` that git tracks" } else { "the repo's `.env`" };
     let text = format!("{what} to be sent to {server}, as {name} in {file} says");
-    Ask::new(AskKind::Server, ".env", name, value, text)
+    Ask::new(PrivilegeKind::Server, ".env", name, value, text)
 }
 
 #[cfg(test)]

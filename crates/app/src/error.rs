@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_problems_are_told_at_once_each_with_its_fix() {
+    fn several_problems_are_reported_together_with_fixes() {
         assert!(AppError::together(Vec::new()).is_ok());
         let all = ["a", "b", "c"].map(|name| AppError::usage(format!("{name} is missing")).hint("get it"));
         let error = AppError::together(all.to_vec()).unwrap_err();

@@ -7,12 +7,12 @@ pub mod side_by_side;
 
 use crate::environment::Environment;
 use crate::error::{AppError, ErrorKind};
-use crate::race::race_shares::{Seen, Shares};
+use crate::race::race_shares::{BudgetShares, ContestantSpend};
 use crate::race::races::{LaneRecord, RaceFile, RaceRecord};
 use crate::race::side_by_side::{Batch, BatchRun};
 use crate::read::find;
 use crate::report::SilentReporter;
-use crate::request::{PlaceRequest, RunRequest, Unfinished};
+use crate::request::{RunRequest, Unfinished, Workplace};
 use crate::{resume, run};
 use jiff::{SignedDuration, Timestamp};
 use ralph_loop_core::clock::SystemClock;
@@ -31,7 +31,7 @@ use std::time::Duration;
 
 pub const LANES_MAX: usize = 8;
 
-pub struct Lane<'a> {
+pub struct Contestant<'a> {
     /// The agent, the model, or its number.
     pub name: &'a str,
     pub run: &'a BatchRun,
@@ -39,15 +39,15 @@ pub struct Lane<'a> {
     pub state: Option<RunState>,
 }
 
-impl Lane<'_> {
+impl Contestant<'_> {
     /// Cost so far.
     pub fn cost(&self) -> Cost {
         self.state.as_ref().map_or(Cost::UNKNOWN, |state| state.spending.totals.cost)
     }
 
-    fn seen(&self) -> Seen {
+    fn seen(&self) -> ContestantSpend {
         let state = self.state.as_ref();
-        Seen {
+        ContestantSpend {
             spent: self.cost().at_least(),
             works: self.run.code().is_none(),
             recorded: state.map(|state| state.spec.settings.budgets.max_cost),
@@ -88,7 +88,7 @@ pub struct Race {
     /// Why the others were ended.
     ended: Option<String>,
     winner: Option<usize>,
-    shares: Shares,
+    shares: BudgetShares,
     /// Whether the losers' records name the winner.
     noted: bool,
 }
@@ -123,7 +123,7 @@ impl Race {
             return Err(AppError::usage("the best number is to win, but no verifier has a `metric`")
                 .hint("add one under `verifiers`, or pass `--best diff` or `--best cost`"));
         }
-        let shares = Shares::new(budget, names.len());
+        let shares = BudgetShares::new(budget, names.len());
         for request in &mut requests {
             request.overrides.max_cost =
                 shares.first().map_or(request.overrides.max_cost, |share| Some(share.dollars()));
@@ -182,9 +182,9 @@ impl Race {
         }
     }
 
-    pub fn lanes(&self) -> Vec<Lane<'_>> {
+    pub fn lanes(&self) -> Vec<Contestant<'_>> {
         let runs = self.names.iter().zip(self.batch.runs());
-        runs.map(|(name, run)| Lane { name, run, state: self.batch.state(run) }).collect()
+        runs.map(|(name, run)| Contestant { name, run, state: self.batch.state(run) }).collect()
     }
 
     /// Index of the winner in [`Self::lanes`].
@@ -231,12 +231,12 @@ impl Race {
         self.file.write(record)
     }
 
-    /// Shares the remaining budget among the active runs.
+    /// BudgetShares the remaining budget among the active runs.
     fn share(&mut self) {
-        let seen: Vec<Seen> = self.lanes().iter().map(Lane::seen).collect();
+        let seen: Vec<ContestantSpend> = self.lanes().iter().map(Contestant::seen).collect();
         for (at, share) in self.shares.next(&seen) {
             if self.batch.allow(at, share, "the budget is shared") {
-                self.shares.told(at, share);
+                self.shares.record_share(at, share);
             }
         }
     }
@@ -244,7 +244,8 @@ impl Race {
     fn judge(&mut self) {
         let lanes = self.lanes();
         let spent = lanes.iter().fold(Usd::ZERO, |sum, lane| sum + lane.cost().at_least());
-        let first = (self.by == RaceBy::First).then(|| lanes.iter().position(Lane::is_independent)).flatten();
+        let first =
+            (self.by == RaceBy::First).then(|| lanes.iter().position(Contestant::is_independent)).flatten();
         let lost = first.map(|at| format!("lost to {}", lanes[at].name));
         let why = match first {
             Some(at) => Some(format!("{} was proven first", lanes[at].name)),
@@ -290,7 +291,7 @@ impl Race {
     }
 
     /// Lower is better.
-    fn score(&self, lane: &Lane<'_>) -> Option<f64> {
+    fn score(&self, lane: &Contestant<'_>) -> Option<f64> {
         let state = lane.state.as_ref();
         match self.by {
             RaceBy::First => Some(state?.result.finished.as_ref()?.at.as_millisecond() as f64),
@@ -321,13 +322,13 @@ pub fn enter(request: &mut RunRequest, now: Timestamp) -> Result<(), AppError> {
 
 /// Common settings: separate workspaces, and no handover.
 fn settle_base(base: &mut RunRequest) -> Result<(), AppError> {
-    if base.place == PlaceRequest::InPlace {
-        base.place = PlaceRequest::Worktree;
+    if base.place == Workplace::InPlace {
+        base.place = Workplace::Worktree;
     }
     base.unfinished = Unfinished::StartAnew;
     base.run_id = None;
     if matches!(base.publish, Some(Publish::Push | Publish::Pr)) {
-        return Err(AppError::usage("a race hands nothing over, but `--publish` asks for it").hint(
+        return Err(AppError::usage("a race can't publish its result, but `--publish` requests it").hint(
             "leave it out: the winner's branch stays here, and `ralph apply` or `git push` takes it on",
         ));
     }

@@ -1,9 +1,9 @@
 //! What happens while a run is prepared, for interfaces to show. This crate prints nothing.
 
 use crate::assumptions::Assumptions;
-use crate::request::PlaceRequest;
+use crate::request::Workplace;
 use crate::task::lint::checks::TaskCheck;
-use ralph_loop_core::{LiveStatus, Observer};
+use ralph_loop_core::{Observer, SessionProgress};
 use ralph_loop_domain::ports::Stream;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_git::LeftOut;
@@ -26,6 +26,8 @@ pub enum Notice<'a> {
     StaysHere { reason: &'a str },
     /// The task names a repo, so every iteration is pushed without a flag or setting that says so.
     TaskPushes { url: &'a str },
+    /// An issue's text isn't the approved one any more; the run works on the approved one.
+    EditedSince { issue: u64, by: &'a str },
     /// The code host isn't answering; it may be back when there is something to push.
     CodeHostSilent { reason: String },
     /// This machine already has everything the run pushed.
@@ -38,7 +40,7 @@ pub enum Notice<'a> {
         /// The settings that include it.
         settings: &'a Settings,
         /// The agent's workspace.
-        place: &'a PlaceRequest,
+        place: &'a Workplace,
     },
     /// The checks that decide a new run.
     Checks(&'a [TaskCheck]),
@@ -88,6 +90,6 @@ impl Reporter for SilentReporter {
 
 impl Observer for SilentReporter {
     fn event(&mut self, _: &RunState, _: &Event) {}
-    fn live(&mut self, _: &RunState, _: &LiveStatus<'_>) {}
+    fn live(&mut self, _: &RunState, _: &SessionProgress<'_>) {}
     fn output(&mut self, _: Stream, _: &[u8]) {}
 }

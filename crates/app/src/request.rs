@@ -1,5 +1,6 @@
 //! A requested run, as a plain value that any interface can make, store and pass to another process.
 
+use crate::trust::pinned::Pinned;
 use ralph_loop_protocol::control::BudgetChange;
 use ralph_loop_protocol::display::race::RaceBy;
 use ralph_loop_protocol::id::RunId;
@@ -26,7 +27,7 @@ pub struct RunRequest {
     pub unfinished: Unfinished,
     /// Settings that override files.
     pub overrides: Overrides,
-    pub place: PlaceRequest,
+    pub place: Workplace,
     /// The branch that iterations are committed to.
     pub branch: Option<String>,
     /// Sandbox strength on this machine.
@@ -43,7 +44,7 @@ pub struct RunRequest {
     pub publish: Option<Publish>,
     /// Notification targets besides the user's configured ones.
     pub notify: Vec<NotifyRequest>,
-    /// Grants everything the repo requests, for this run.
+    /// TrustedSet everything the repo requests, for this run.
     pub yes: bool,
     /// The user's folder, if `folder` is a checkout made for the run.
     pub asked_in: Option<PathBuf>,
@@ -51,10 +52,15 @@ pub struct RunRequest {
     pub named_by: Option<String>,
     /// The repo of that task file.
     pub named_in: Option<PathBuf>,
+    /// Whether the task may publish what it says: it was brought to the checkout, and pushing there was settled.
+    pub publish_settled: bool,
     /// The run's id if already assigned: a queue shows its runs before they start.
     pub run_id: Option<RunId>,
     /// Who requested it, unless from a terminal on this machine.
     pub asked_by: Option<String>,
+    /// The task's text as it was approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<Pinned>,
     /// Runs several in parallel instead of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub race: Option<RaceRequest>,
@@ -114,7 +120,7 @@ pub enum Unfinished {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PlaceRequest {
+pub enum Workplace {
     #[default]
     InPlace,
     Worktree,
@@ -187,7 +193,7 @@ impl Overrides {
 #[serde(rename_all = "snake_case")]
 pub enum NotifyRequest {
     /// None, whatever the configuration says.
-    Nobody,
+    Off,
     /// An additional one.
     Also(Box<NotifyConfig>),
 }
@@ -200,10 +206,10 @@ mod tests {
     fn a_request_survives_the_way_to_another_process() {
         let request = RunRequest {
             task: TaskInput::Text("# Do it".into()),
-            place: PlaceRequest::Clone { from: "../x".into(), depth: Some(1), sparse: vec!["a".into()] },
+            place: Workplace::Clone { from: "../x".into(), depth: Some(1), sparse: vec!["a".into()] },
             isolation: Some(Isolation::None),
             publish: Some(Publish::Push),
-            notify: vec![NotifyRequest::Nobody],
+            notify: vec![NotifyRequest::Off],
             overrides: Overrides { max_cost: Some(1.5), ..Overrides::default() },
             ..RunRequest::in_folder("/repo")
         };

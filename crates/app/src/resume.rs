@@ -11,14 +11,14 @@ use crate::read::{find, older};
 use crate::report::Reporter;
 use crate::request::NotifyRequest;
 use crate::run::placement::{self, PlacementRequest};
-use crate::run::{ReadyRun, memory, works_on_copy};
-use crate::start::locks;
+use crate::run::{StartedRun, memory, needs_agent_copy};
+use crate::start::{asked_by, locks};
 use crate::trust::record_trust;
 use crate::wiring;
 pub(crate) use elsewhere::fetch_run;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::handle::ControlOutcome;
-use ralph_loop_core::{CancelFlag, Run, RunWriter};
+use ralph_loop_core::{CancelToken, Run, RunWriter};
 use ralph_loop_domain::ports::Notifier;
 use ralph_loop_domain::state::{Finished, RunState};
 use ralph_loop_git::Repo;
@@ -26,7 +26,7 @@ use ralph_loop_journal::JournalError;
 use ralph_loop_journal::folder::layout::{RalphDir, StateHome};
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_journal::folder::{shown, snapshot};
-use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::journal::RunPaths;
 use ralph_loop_journal::lock::RunLock;
 use ralph_loop_protocol::control::{BudgetChange, Control};
 use ralph_loop_protocol::display::text::{count, duration};
@@ -42,7 +42,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub enum ResumeOutcome {
     /// This process drives it.
-    Ready(Box<ReadyRun>),
+    Ready(Box<StartedRun>),
     /// Another process drives it and was asked to resume.
     Told {
         run: RunId,
@@ -71,7 +71,7 @@ pub(crate) struct LockedRun {
     /// Its repo.
     pub repo: Repo,
     /// Its files.
-    pub places: Places,
+    pub places: RunPaths,
     /// Its lock.
     pub lock: RunLock,
 }
@@ -98,7 +98,7 @@ pub(crate) fn take(
     let env = surroundings(env, &home, entry)?;
     let request = PlacementRequest::of_run(&home, &entry.run_id);
     if request.is_none() {
-        bring_back(&env, entry)?;
+        restore_workspace(&env, entry)?;
     }
     let lock = locks::of_folder(&home, &entry.workspace, &entry.run_id)?;
     let entry = older::moved(&env, &home, entry)?;
@@ -122,15 +122,16 @@ pub(crate) fn take(
 
 /// The environment of a resumed run: its repo's `.env`, and the permissions it was allowed.
 fn surroundings(env: &Environment, home: &StateHome, entry: &Registration) -> Result<Environment, AppError> {
+    let env = env.for_run_of(asked_by::read(&entry.run_dir()).as_deref());
     match record_trust::read(home, &entry.run_id) {
         Some(allowed) => env.granting(allowed).with_dotenv(&entry.origin),
         // A run of an older version, from before permissions were asked for, reads its `.env` as usual.
-        None => Ok(env.with_dotenv(&entry.origin)?.granting_everything()),
+        None => Ok(env.with_dotenv(&entry.origin)?.trusting_all()),
     }
 }
 
 /// Recreates a deleted worktree or branch from what was recorded.
-fn bring_back(env: &Environment, entry: &Registration) -> Result<(), AppError> {
+fn restore_workspace(env: &Environment, entry: &Registration) -> Result<(), AppError> {
     let Registration { run_id, origin, workspace, .. } = entry;
     let gone = |what: &str, folder: &Path, hint: &str| {
         let message = format!("the {what} of run {run_id} is gone: `{}`", folder.display());
@@ -147,7 +148,7 @@ fn bring_back(env: &Environment, entry: &Registration) -> Result<(), AppError> {
             ralph_loop_git::checkout::remake_worktree(&repo, run_id, workspace, branch)?;
             Ok(())
         }
-        _ if !workspace.is_dir() => gone("folder", workspace, "bring it back, or start a new run"),
+        _ if !workspace.is_dir() => gone("folder", workspace, "restore it, or start a new run"),
         (WorkspaceKind::Worktree | WorkspaceKind::Clone { .. }, Some(branch)) => {
             let git = ralph_loop_git::Git::in_folder(env.vars(), workspace);
             // If the folder isn't a repo any more, the next step reports it.
@@ -209,7 +210,7 @@ fn end_unplaced(env: &Environment, entry: &Registration) -> Result<Option<Resume
         return Ok(None);
     }
     RunWriter::open(&wiring::writer_options(env, &home, &spec)?)?
-        .end(EndReason::Cancelled, "Cancelled before it had a place to work in.")?;
+        .end(EndReason::Cancelled, "Cancelled before its workspace existed.")?;
     placement::undo(env, &home, &spec);
     let _ = shown::copy(&RalphDir::of(&spec.origin), &spec.run_id, &entry.run_dir());
     Ok(Some(ResumeOutcome::Ended { run: spec.run_id }))
@@ -220,7 +221,7 @@ pub(crate) fn resume_run(
     entry: &Registration,
     requests: &[NotifyRequest],
     budgets: &BudgetChange,
-    cancel: Arc<CancelFlag>,
+    cancel: Arc<CancelToken>,
     report: &dyn Reporter,
 ) -> Result<ResumeOutcome, AppError> {
     older::registered(&env.state_home()?, entry)?;
@@ -249,7 +250,7 @@ pub(crate) fn resume_run(
             if ralph_loop_core::is_outstanding(&state, &notifiers) {
                 return report_end(&env, spec, places, notifiers);
             }
-            may_go_on(&state, end, budgets)?;
+            may_continue(&state, end, budgets)?;
         }
         if let Some(need) = state.people.needs_human.as_ref().filter(|n| n.reason.needs_approval())
             && !inbox_has_answer(&places, &state, need.reason)
@@ -282,13 +283,13 @@ pub(crate) fn resume_run(
     let run = Run::resume(parts)?;
     lock.record_driver(run.lease())?;
     let dotenv = crate::run::watch_dotenv(env.vars(), &home, &spec);
-    Ok(ResumeOutcome::Ready(Box::new(ReadyRun { run, lock, vars: env.vars().clone(), home, dotenv })))
+    Ok(ResumeOutcome::Ready(Box::new(StartedRun { run, lock, vars: env.vars().clone(), home, dotenv })))
 }
 
 /// Rejects a sandboxed run of an older version, whose agent works in the clone or worktree itself: its git
 /// folder can't be trusted.
 fn refuse_shared_git(spec: &RunSpec) -> Result<(), AppError> {
-    if spec.hands_back() || spec.place == WorkspaceKind::InPlace || !works_on_copy(&spec.settings) {
+    if spec.hands_back() || spec.place == WorkspaceKind::InPlace || !needs_agent_copy(&spec.settings) {
         return Ok(());
     }
     Err(AppError::environment(format!(
@@ -300,7 +301,7 @@ fn refuse_shared_git(spec: &RunSpec) -> Result<(), AppError> {
 }
 
 /// Whether an ended run can continue: only if a budget ended it and the new one leaves room.
-fn may_go_on(state: &RunState, end: &Finished, budgets: &BudgetChange) -> Result<(), AppError> {
+fn may_continue(state: &RunState, end: &Finished, budgets: &BudgetChange) -> Result<(), AppError> {
     let id = &state.spec.run_id;
     let over = AppError::usage(format!("run {id} is over: {}", end.summary));
     let Some(option) = end.reason.budget_option() else {
@@ -330,7 +331,7 @@ fn may_go_on(state: &RunState, end: &Finished, budgets: &BudgetChange) -> Result
 fn report_end(
     env: &Environment,
     spec: RunSpec,
-    places: Places,
+    places: RunPaths,
     notifiers: Vec<Box<dyn Notifier>>,
 ) -> Result<ResumeOutcome, AppError> {
     let run = spec.run_id.clone();
@@ -343,7 +344,7 @@ fn report_end(
 
 /// Whether the inbox holds an answer to the run's question: an approval, a stop, or another control that
 /// counts.
-fn inbox_has_answer(places: &Places, state: &RunState, reason: HumanReason) -> bool {
+fn inbox_has_answer(places: &RunPaths, state: &RunState, reason: HumanReason) -> bool {
     let letters = ralph_loop_journal::inbox::read(&places.dir, state.people.inbox).unwrap_or_default();
     let answers = |control: &Control| match control {
         Control::Approve | Control::Cancel | Control::Stop => true,
@@ -357,7 +358,7 @@ fn inbox_has_answer(places: &Places, state: &RunState, reason: HumanReason) -> b
 }
 
 /// Restores the sealed copy of a journal that was edited while the run was stopped.
-pub(crate) fn accept_sealed(places: &Places) -> Result<Option<std::path::PathBuf>, JournalError> {
+pub(crate) fn accept_sealed(places: &RunPaths) -> Result<Option<std::path::PathBuf>, JournalError> {
     let redactor = std::sync::Arc::new(ralph_loop_domain::redact::Redactor::default());
     match ralph_loop_journal::journal::Journal::open(places.clone(), redactor, &mut |_| {}) {
         Err(JournalError::Tampered { .. }) => {

@@ -21,23 +21,23 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::read::find;
 use crate::report::{Notice, Reporter};
-use crate::request::{PlaceRequest, RunRequest, TaskInput};
+use crate::request::{RunRequest, TaskInput, Workplace};
 use crate::start::{asked_by, handover, locks, sandboxes};
 use crate::task::hidden;
 use crate::task::lint::checks::{TaskCheck, sourced};
-use crate::trust::consent::{Gathering, TaskWords};
+use crate::trust::consent::{TaskPrivileges, TrustScan};
 use crate::trust::record_trust;
 use crate::wiring;
 pub(crate) use asked::asked;
 pub(crate) use driven::watch_dotenv;
-pub use driven::{FinishedRun, ReadyRun};
+pub use driven::{RunReport, StartedRun};
 use driven::{handed_state, has_ended, remove_agent_copy};
 pub use fork::ForkRequest;
 pub(crate) use fork::fork;
 use jiff::Timestamp;
 use placement::PlacementRequest;
 use ralph_loop_core::clock::SystemClock;
-use ralph_loop_core::{CancelFlag, Run, RunWriter};
+use ralph_loop_core::{CancelToken, Run, RunWriter};
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_git::{CloneDepth, Repo};
 use ralph_loop_journal::folder::layout::{RalphDir, StateHome};
@@ -69,7 +69,7 @@ pub struct Plan {
     checks: Vec<TaskCheck>,
     config_digest: Option<Digest>,
     /// An unfinished run of the same task and settings, which continues instead.
-    goes_on: Option<RunId>,
+    resumes: Option<RunId>,
     /// Where it forks from another run.
     fork: Option<fork::ForkPoint>,
     /// Checks that agents must not see.
@@ -88,8 +88,8 @@ impl Plan {
         &self.checks
     }
     /// The unfinished run that would continue instead of a new one.
-    pub fn goes_on(&self) -> Option<&RunId> {
-        self.goes_on.as_ref()
+    pub fn resumes(&self) -> Option<&RunId> {
+        self.resumes.as_ref()
     }
     pub(crate) fn environment(&self) -> &Environment {
         &self.env
@@ -108,6 +108,7 @@ pub(crate) fn prepare(
     request: &RunRequest,
     report: &dyn Reporter,
 ) -> Result<Plan, AppError> {
+    let env = &env.for_run_of(request.asked_by.as_deref());
     let request = &settle(env, request)?;
     let top = find::top(&request.folder);
     let env = env.with_dotenv(&top)?;
@@ -116,10 +117,10 @@ pub(crate) fn prepare(
     let origin = Repo::discover(env.vars(), &top)?;
     refuse_linked(&origin.top)?;
     // Approvals are checked first; the rest assumes that everything was allowed.
-    let open = env.granting_everything();
+    let open = env.trusting_all();
     let loaded = settings::load(&open, &origin.top)?;
     let models = models::load(&open, &origin.top)?;
-    let gathering = Gathering {
+    let gathering = TrustScan {
         env: &env,
         top: &origin.top,
         request,
@@ -132,20 +133,33 @@ pub(crate) fn prepare(
         TaskInput::Issue(named) => {
             let asked = gathering.asked()?;
             let allowed = asked.settle(&env, request.yes)?;
-            Some(issue::fetch(&asked.allowed_in(&env, &allowed), named, &origin, &loaded.file)?)
+            let env = asked.allowed_in(&env, &allowed);
+            let named = (named.as_str(), request.pinned.as_ref());
+            Some(issue::fetch(&env, named, &origin, &loaded.file, report)?)
         }
         _ => None,
     };
+    if let Some(pinned) = &request.pinned {
+        pinned.check_file(&request.folder, request.file())?;
+    }
     let mut chosen = task::of_request(&env, request, &top, issue.as_ref())?;
-    let words = chosen.source(request).map(|source| TaskWords {
+    let words = chosen.source(request).map(|source| TaskPrivileges {
         source,
         settings: &chosen.settings,
         models: &chosen.model,
+        asks_to_publish: chosen.asks_to_publish(),
     });
     let working_dir = chosen.task.working_dir.as_deref();
-    let asked = Gathering { task: words, working_dir, ..gathering }.asked()?;
+    let asked = TrustScan { task: words, working_dir, ..gathering }.asked()?;
     let allowed = asked.settle(&env, request.yes)?;
     let env = asked.allowed_in(&env, &allowed);
+    let publishes_unasked = request.publish.is_none()
+        && !(request.yes || request.publish_settled)
+        && words.filter(|words| !words.asks_to_publish).is_some_and(|words| {
+            let mut settings = words.settings.clone();
+            settings::screened(&env, &origin.top, &loaded.user, words.source, &mut settings);
+            settings.publish != words.settings.publish
+        });
     let task = without_secrets(chosen.task.clone(), &env.redactor(&top));
     // Report all missing things at once.
     let mut missing = Vec::new();
@@ -157,8 +171,8 @@ pub(crate) fn prepare(
     let mut request = request.clone();
     let isolation = if sandbox.provider().is_elsewhere() {
         // A sandbox must not work in the user's own tree.
-        if request.place == PlaceRequest::InPlace {
-            request.place = PlaceRequest::Worktree;
+        if request.place == Workplace::InPlace {
+            request.place = Workplace::Worktree;
         }
         Isolation::Auto
     } else {
@@ -167,9 +181,6 @@ pub(crate) fn prepare(
             Isolation::Auto
         })
     };
-    if isolation != Isolation::None {
-        missing.extend(starts_tree_programs(&origin)?);
-    }
     chosen.settings.sandbox = Some(sandbox);
     let publishes = loaded.file.clone().with_task(chosen.settings.clone());
     let resolved = options::resolve(
@@ -194,6 +205,9 @@ pub(crate) fn prepare(
     if let Some(issue) = &issue {
         adopt_issue(issue, &request, &loaded, &mut settings, &mut chosen);
     }
+    if publishes_unasked && issue.is_none() {
+        keep_here(&env, &mut settings, &origin, report);
+    }
     missing.extend(
         settle_handover(&env, &request, &mut settings, (&task, chosen.asks_pr), (&origin, &loaded), report)
             .err(),
@@ -201,14 +215,14 @@ pub(crate) fn prepare(
     if let Some(error) = AppError::all(missing) {
         return Err(error);
     }
-    let goes_on = unfinished::of(&home, &request, &origin, &task, &settings)?;
+    let resumes = unfinished::of(&home, &request, &origin, &task, &settings)?;
     if let Some(run) = unfinished::beside(&home, &request, &origin, &task) {
         report.notice(&Notice::OtherUnfinished { run: &run });
     }
     let extent = place::extent(&request, loaded.file.clone.as_ref(), &chosen)?;
     let unpriced =
         model_access::unpriced(&settings, &models.prices).into_iter().map(|a| a.name.clone()).collect();
-    if goes_on.is_none() && !assumptions.is_empty() {
+    if resumes.is_none() && !assumptions.is_empty() {
         report.notice(&Notice::Assumed {
             assumptions: &assumptions,
             settings: &settings,
@@ -216,14 +230,14 @@ pub(crate) fn prepare(
         });
     }
     let checks = sourced(&settings, &chosen.checks, &loaded, &assumptions, &request.overrides);
-    if goes_on.is_none() {
+    if resumes.is_none() {
         report.notice(&Notice::Checks(&checks));
     }
     let by_task = request.publish.is_none() && loaded.file.publish.is_none();
     if let Some(url) = chosen.repo_url.as_deref().filter(|_| by_task && settings.handover.pushes()) {
         report.notice(&Notice::TaskPushes { url });
     }
-    let in_place = request.place == PlaceRequest::InPlace;
+    let in_place = request.place == Workplace::InPlace;
     Ok(Plan {
         request,
         env,
@@ -237,7 +251,7 @@ pub(crate) fn prepare(
         unpriced,
         checks,
         config_digest: loaded.repo_digest.filter(|_| in_place),
-        goes_on,
+        resumes,
         fork: None,
         hidden,
     })
@@ -267,20 +281,10 @@ fn refuse_linked(top: &Path) -> Result<(), AppError> {
             dir.path().display()
         ))
         .hint(
-            "ralph keeps its files there and follows no link: put a real folder in its place, or remove it",
+            "ralph keeps its files there and doesn't follow links: replace it with a real folder, or remove it",
         )),
         _ => Ok(()),
     }
-}
-
-/// Git outside the sandbox would start programs that an agent can write.
-fn starts_tree_programs(origin: &Repo) -> Result<Vec<AppError>, AppError> {
-    let told = |one: ralph_loop_git::TreeProgram| {
-        AppError::usage(format!("your git setting `{}` starts a program of the repo: `{}`", one.key, one.value)).hint(
-            "an agent could change it, and git would start that outside of the sandbox: put a copy outside of the repo and name that, or use `--isolation none`",
-        )
-    };
-    Ok(ralph_loop_git::tree_programs(origin)?.into_iter().map(told).collect())
 }
 
 /// Applies an issue's metadata: the pull request links to it, and the branch is named after it.
@@ -300,6 +304,18 @@ fn adopt_issue(
     }
 }
 
+/// Leaves the result here although the task's format publishes by default: a repo's file doesn't decide that.
+fn keep_here(env: &Environment, settings: &mut Settings, origin: &Repo, report: &dyn Reporter) {
+    let is_pr = settings.handover.publish == Publish::Pr;
+    if settings.handover.publish == Publish::None || is_pr && !handover::is_known(env, settings, origin) {
+        return;
+    }
+    settings.handover.publish = Publish::None;
+    report.notice(&Notice::StaysHere {
+        reason: "the task's format publishes it, which only you can allow (`--publish pr`, or `ralph trust`)",
+    });
+}
+
 fn settle_handover(
     env: &Environment,
     request: &RunRequest,
@@ -311,7 +327,7 @@ fn settle_handover(
     let by_issue = matches!(request.task, TaskInput::Issue(_));
     let wanted = request.publish.is_some() || by_issue || asks_pr || loaded.file.publish.is_some();
     let url = match &request.place {
-        PlaceRequest::Clone { from, .. } if handover::is_elsewhere(from) => Some(from.clone()),
+        Workplace::Clone { from, .. } if handover::is_elsewhere(from) => Some(from.clone()),
         _ => handover::remote_url(origin, &settings.handover.remote),
     };
     handover::resolve(env, settings, task, url.as_deref(), origin, wanted, report)
@@ -320,9 +336,9 @@ fn settle_handover(
 /// Creates what a plan needs and wires the backends. The run is registered before its workspace is created.
 pub(crate) fn start(
     plan: Plan,
-    cancel: Arc<CancelFlag>,
+    cancel: Arc<CancelToken>,
     report: &dyn Reporter,
-) -> Result<ReadyRun, AppError> {
+) -> Result<StartedRun, AppError> {
     let now = SystemClock::default().now();
     let run_id = plan.request.run_id.clone().unwrap_or_else(|| ralph_loop_core::run_id::new(now));
     let spec = planned(&plan, run_id, now)?;
@@ -333,7 +349,7 @@ pub(crate) fn start(
     place::exclude_state(&plan.origin, &spec)?;
     let placement_request = PlacementRequest::of(&plan, &spec.run_id);
     let mut lock = locks::of_folder(home, spec.home(), &spec.run_id)?;
-    let begun = || -> Result<ReadyRun, AppError> {
+    let begun = || -> Result<StartedRun, AppError> {
         home.record(&spec.run_id).create()?;
         locks::lead(home, &spec.run_id, &lock);
         record_trust::write(home, &spec.run_id, &plan.allowed)?;
@@ -343,7 +359,7 @@ pub(crate) fn start(
         let mut writer = RunWriter::create(spec.clone(), &wiring::writer_options(env, home, &spec)?)?;
         wiring::register(home, &spec)?;
         shown::link(&RalphDir::of(&spec.origin), &spec.run_id, &home.record(&spec.run_id));
-        show_where_asked(env, home, request, &spec.run_id);
+        link_record(env, home, request, &spec.run_id);
         let left_out = placement::make(env, home, &mut writer, &placement_request, report)?;
         let spec = writer.state().spec.clone();
         if let Some(fork) = &plan.fork {
@@ -351,7 +367,7 @@ pub(crate) fn start(
         }
         report.notice(&Notice::Starting { spec: &spec, unpriced: &plan.unpriced });
         report.notice(&Notice::LeftOut(&left_out));
-        tell_unfinished(&plan, &spec, report);
+        warn_uncommitted(&plan, &spec, report);
         let missing = ralph_loop_git::checkout::submodules::missing(&plan.origin);
         if !missing.is_empty() {
             report.notice(&Notice::MissingSubmodules(&missing));
@@ -362,16 +378,16 @@ pub(crate) fn start(
         let run = Run::open(writer, parts)?;
         lock.record_driver(run.lease())?;
         let dotenv = watch_dotenv(env.vars(), home, &spec);
-        Ok(ReadyRun { run, lock, vars: env.vars().clone(), home: home.clone(), dotenv })
+        Ok(StartedRun { run, lock, vars: env.vars().clone(), home: home.clone(), dotenv })
     };
     begun().inspect_err(|_| {
         placement::forget(env, home, &spec);
-        place::switch_back(&plan.origin, &spec);
+        place::leave_run_branch(&plan.origin, &spec);
     })
 }
 
 /// Reports that a separate workspace doesn't include the user's uncommitted changes.
-fn tell_unfinished(plan: &Plan, spec: &RunSpec, report: &dyn Reporter) {
+fn warn_uncommitted(plan: &Plan, spec: &RunSpec, report: &dyn Reporter) {
     if let Some(fork) = &plan.fork {
         if let Some(unfinished) = &fork.unfinished {
             report.notice(&Notice::WithUnfinished { run: &fork.from.run, files: &unfinished.files });
@@ -396,7 +412,7 @@ fn tell_unfinished(plan: &Plan, spec: &RunSpec, report: &dyn Reporter) {
 }
 
 /// Makes the run visible in the folder of the request, if that isn't in its repo.
-fn show_where_asked(env: &Environment, home: &StateHome, request: &RunRequest, run: &RunId) {
+fn link_record(env: &Environment, home: &StateHome, request: &RunRequest, run: &RunId) {
     let Some(folder) = &request.asked_in else { return };
     let top = find::top(folder);
     if let Ok(repo) = Repo::discover(env.vars(), &top) {
@@ -413,9 +429,9 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
     let Plan { env, home, origin, settings, .. } = plan;
     let request = PlacementRequest::of(plan, &run_id);
     place::check_free(home, origin, &request)?;
-    let in_place = request.place == PlaceRequest::InPlace;
+    let in_place = request.place == Workplace::InPlace;
     let own_tree = in_place && settings.isolation == Isolation::None;
-    let copied = !in_place && works_on_copy(settings);
+    let copied = !in_place && needs_agent_copy(settings);
     let tree = home.workspace(&run_id);
     let copy = if copied { home.agent_copy(&run_id) } else { tree.clone() };
     let workspace = if own_tree { origin.top.clone() } else { copy };
@@ -446,7 +462,7 @@ fn planned(plan: &Plan, run_id: RunId, now: Timestamp) -> Result<RunSpec, AppErr
 
 /// Whether the agent of a worktree or clone gets a copy: wherever it could write to a git folder on this
 /// machine. Clouds copy anyway and return no git folder.
-pub(crate) fn works_on_copy(settings: &Settings) -> bool {
+pub(crate) fn needs_agent_copy(settings: &Settings) -> bool {
     match settings.sandbox.provider() {
         ProviderName::Local => settings.isolation != Isolation::None,
         provider => provider.mounts(),
@@ -454,7 +470,7 @@ pub(crate) fn works_on_copy(settings: &Settings) -> bool {
 }
 
 /// The latest run in this folder, except the one being created.
-fn latest_of(home: &StateHome, folder: &Path, without: Option<&RunId>) -> Option<Registration> {
+fn latest_run_in(home: &StateHome, folder: &Path, without: Option<&RunId>) -> Option<Registration> {
     let here = |entry: &Registration| entry.workspace == folder && Some(&entry.run_id) != without;
     find::runs_of(home, folder).into_iter().rfind(here)
 }

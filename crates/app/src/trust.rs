@@ -2,10 +2,11 @@
 //! target, a program that replaces a known agent's.
 //!
 //! An [`Ask`] is one such request with its location. The user allows it per repo and content; approvals are
-//! kept in the user's state folder ([`store`]), never in the repo. Readers of repo files get [`Grants`] and
+//! kept in the user's state folder ([`store`]), never in the repo. Readers of repo files get [`TrustedSet`] and
 //! drop what those don't allow.
 
 pub mod consent;
+pub mod pinned;
 pub(crate) mod record_trust;
 pub mod repo_file;
 pub(crate) mod screen;
@@ -26,7 +27,7 @@ const TEXT_MAX: usize = 4 * SHOWN_MAX;
 /// What kind of permission it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AskKind {
+pub enum PrivilegeKind {
     /// Beyond the default sandbox: hosts, variables, volumes, weaker isolation.
     Sandbox,
     /// A server that gets a key, a login or a message.
@@ -45,7 +46,7 @@ pub enum AskKind {
 /// One request that only the user can allow.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ask {
-    pub kind: AskKind,
+    pub kind: PrivilegeKind,
     /// The requesting file, relative to the top of the repo.
     pub source: String,
     /// Its key in that file.
@@ -59,7 +60,7 @@ pub struct Ask {
 impl Ask {
     /// A request of `source` under `setting`; `content` is hashed, not stored.
     pub fn new(
-        kind: AskKind,
+        kind: PrivilegeKind,
         source: &str,
         setting: impl Into<String>,
         content: &str,
@@ -162,12 +163,12 @@ pub fn hash<'a>(asks: impl IntoIterator<Item = &'a Ask>) -> Digest {
 
 /// The allowed requests.
 #[derive(Debug, Clone, Default)]
-pub struct Grants {
+pub struct TrustedSet {
     everything: bool,
     allowed: BTreeSet<Digest>,
 }
 
-impl Grants {
+impl TrustedSet {
     /// Allows everything, to find out what is requested.
     pub fn everything() -> Self {
         Self { everything: true, allowed: BTreeSet::new() }
@@ -229,20 +230,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ask_is_known_by_what_it_asks_for_and_shows_no_control_characters() {
-        let ask = |content: &str, text: &str| Ask::new(AskKind::Sandbox, "f", "allowed_hosts", content, text);
+    fn a_privilege_is_identified_by_content_and_shows_no_control_characters() {
+        let ask =
+            |content: &str, text: &str| Ask::new(PrivilegeKind::Sandbox, "f", "allowed_hosts", content, text);
         assert_eq!(ask("a", "x").digest, ask("a", "y").digest);
         assert_ne!(ask("a", "x").digest, ask("b", "x").digest);
         assert_eq!(ask("a", "red \u{1b}[31m\nline").text, "red line");
         assert_eq!(hash([&ask("a", ""), &ask("b", "")]), hash([&ask("b", ""), &ask("a", ""), &ask("a", "")]));
         assert_ne!(hash([&ask("a", "")]), hash([&ask("b", "")]));
-        let grants = Grants::of([ask("a", "").digest]);
+        let grants = TrustedSet::of([ask("a", "").digest]);
         assert!(grants.allow(&ask("a", "")) && !grants.allow(&ask("b", "")));
-        assert!(Grants::everything().allow(&ask("b", "")));
+        assert!(TrustedSet::everything().allow(&ask("b", "")));
     }
 
     #[test]
-    fn the_host_that_gets_a_key_is_shown_whatever_stands_before_it() {
+    fn the_host_that_gets_a_key_is_always_shown() {
         let long = "v1-".repeat(200);
         for address in [
             format!("https://api.anthropic.com:{long}@evil.example/"),

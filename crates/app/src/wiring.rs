@@ -15,34 +15,34 @@ use ralph_loop_agents::{
     ToolsAgent, presets,
 };
 use ralph_loop_core::clock::SystemClock;
-use ralph_loop_core::{CancelFlag, Helpers, Refusals, RunPorts, WriterOptions};
+use ralph_loop_core::{CancelToken, Helpers, Refusals, RunPorts, WriterOptions};
 use ralph_loop_domain::model::price::PriceTable;
 use ralph_loop_domain::model::{ModelClient, Pricing};
 use ralph_loop_domain::ports::{Agent, Sandbox, Workspace};
 use ralph_loop_domain::redact::Redactor;
-use ralph_loop_git::agent_copy::{self, CopyDirs};
+use ralph_loop_git::agent_copy::{self, CopyContents, CopyDirs, History};
 use ralph_loop_git::{GitWorkspace, HandBack, Repo, WorkspaceOptions};
 use ralph_loop_journal::folder::layout::{RalphDir, StateHome};
 use ralph_loop_journal::folder::registry;
 use ralph_loop_journal::folder::registry::Registration;
-use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::journal::RunPaths;
 use ralph_loop_journal::lock::RunLock;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
-use ralph_loop_task::config::{AgentConfig, AgentKind, Expect, is_inside};
+use ralph_loop_task::config::{AgentConfig, AgentKind, Expect, HistoryAccess, Settings, is_inside};
 use ralph_loop_task::spec::{RunSpec, WorkspaceKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// Journal paths of a run.
-pub fn places(env: &Environment, home: &StateHome, run: &RunId) -> Places {
+pub fn places(env: &Environment, home: &StateHome, run: &RunId) -> RunPaths {
     let elsewhere = env.hold().map(|hold| hold.seal.clone());
-    Places { dir: home.record(run), seal: Some(home.seal(run)), spare: None, elsewhere }
+    RunPaths { dir: home.record(run), seal: Some(home.seal(run)), spare: None, elsewhere }
 }
 
 /// Journal paths of a registered run, wherever its record is.
-pub fn places_of(home: &StateHome, entry: &Registration) -> Places {
-    Places {
+pub fn places_of(home: &StateHome, entry: &Registration) -> RunPaths {
+    RunPaths {
         dir: entry.run_dir(),
         seal: Some(home.seal(&entry.run_id)),
         spare: entry.spare.clone(),
@@ -71,6 +71,15 @@ pub fn git_folders(home: &StateHome, run: &RunId) -> CopyDirs {
     CopyDirs { user: Some(record.git()), agent: Some(record.copy_git()) }
 }
 
+/// What the agent's copy holds by these settings.
+pub fn copy_contents(settings: &Settings) -> CopyContents {
+    let history = match settings.workspace.history {
+        Some(HistoryAccess::Full) => History::Full,
+        Some(HistoryAccess::Start) | None => History::Start,
+    };
+    CopyContents { include: settings.workspace.include.clone(), history }
+}
+
 /// Adds the run to the registry, so that it can be found from anywhere.
 pub fn register(home: &StateHome, spec: &RunSpec) -> Result<(), AppError> {
     let entry = Registration {
@@ -83,6 +92,12 @@ pub fn register(home: &StateHome, spec: &RunSpec) -> Result<(), AppError> {
         record: Some(home.record(&spec.run_id).path().to_owned()),
     };
     Ok(registry::register(home, &entry)?)
+}
+
+/// The object folders that the agent's copy of the run borrows from, if it has one.
+pub fn lent_objects(home: &StateHome, spec: &RunSpec, repo: &Repo, has_copy: bool) -> Vec<PathBuf> {
+    let folders = || agent_copy::object_folders(repo, &spec.run_id, &git_folders(home, &spec.run_id));
+    if has_copy { folders() } else { Vec::new() }
 }
 
 /// How a run's work is recorded.
@@ -110,7 +125,7 @@ pub fn parts(
     spec: &RunSpec,
     repo: Repo,
     lock: &RunLock,
-    cancel: Arc<CancelFlag>,
+    cancel: Arc<CancelToken>,
     report: &dyn Reporter,
 ) -> Result<RunPorts, AppError> {
     let places = places(env, home, &spec.run_id);
@@ -125,7 +140,8 @@ pub fn parts(
     let agent_copy = spec.hands_back() && spec.workspace.is_dir();
     let folder = if agent_copy { &spec.workspace } else { spec.home() };
     let installed = installed::of_run(env, spec);
-    let elsewhere = sandboxes::of_run(env, home, spec, &repo, &refusals, &cancel)?;
+    let objects = lent_objects(home, spec, &repo, agent_copy);
+    let elsewhere = sandboxes::of_run(env, home, spec, (&repo, &objects), &refusals, &cancel)?;
     let (sandbox, keeper): (Box<dyn Sandbox>, _) = match elsewhere {
         Some((sandbox, keeper)) => (sandbox, Some(keeper)),
         None => {
@@ -141,7 +157,6 @@ pub fn parts(
                 })?);
             }
             options.env_remove = model_access::own_keys(env, &spec.settings);
-            let objects = if agent_copy { agent_copy::object_folders(&repo) } else { Vec::new() };
             let inside = RepoInside { objects, identity: isolation::identity(&repo) };
             let shown = vec![places.dir.path().to_owned()];
             options.isolation = isolation::of_run(env, home, spec, &refusals, shown, inside, &installed)?;

@@ -1,13 +1,13 @@
-//! The list of variables is whole: whatever the code names that looks like one stands in it.
+//! Checks that the list of variables contains every name in the code that looks like one.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use ralph_loop_app::variables::{is_known, of_dotenv};
 use regex_lite::Regex;
 use std::path::{Path, PathBuf};
 
-/// Words of the same form that are no variables, or none that anybody reads.
+/// Words of the same form that aren't variables, or that no code reads.
 const OTHERS: &[&str] = &[
-    // What others call their things.
+    // Names from other programs.
     "CHANGES_REQUESTED",
     "CHERRY_PICK_HEAD",
     "EXIT_SUCCESS",
@@ -28,7 +28,7 @@ const OTHERS: &[&str] = &[
     "NO_CI",
     "OUTPUT_OPTION",
     "TARGET_ARCH",
-    // Codes of errors.
+    // Error codes.
     "AUTH_FAILED",
     "BROWSER_FAILED",
     "CLONE_FAILED",
@@ -40,7 +40,7 @@ const OTHERS: &[&str] = &[
     "PROCESS_FAILED",
     "SANDBOX_INIT_FAILED",
     "STORAGE_FAILED",
-    // What known agents read themselves, from a repo's files.
+    // Agents read these themselves, from a repo's files.
     "ANTHROPIC_BEDROCK_BASE_URL",
     "ANTHROPIC_VERTEX_BASE_URL",
     "CLAUDE_CODE_DISABLE",
@@ -49,11 +49,11 @@ const OTHERS: &[&str] = &[
     "GOOGLE_VERTEX_BASE_URL",
     "MAX_THINKING_TOKENS",
     "OPENCODE_DISABLE",
-    // Names by which secrets are known, whoever set them.
+    // Names that mark a value as secret.
     "API_KEY",
     "DATABASE_URL",
     "MYSQL_PWD",
-    // What loads code into a program: asked about, never read.
+    // These load code into a program: need approval, never read.
     "DYLD_INSERT_LIBRARIES",
     "GCONV_PATH",
     "GLIBC_TUNABLES",
@@ -62,7 +62,7 @@ const OTHERS: &[&str] = &[
     "LD_AUDIT",
     "OPENSSL_CONF",
     "OPENSSL_MODULES",
-    // What makes some program run a command: followed by the guard, never read.
+    // These make a program run a command: followed by the guard, never read.
     "APP_ENV",
     "CARGO_TARGET",
     "CVS_RSH",
@@ -83,11 +83,11 @@ const OTHERS: &[&str] = &[
     "SVN_SSH",
     "SYSTEMD_EDITOR",
     "TAR_OPTIONS",
-    // Parts of names by which the guard knows a secret.
+    // Parts of names that mark a secret for the guard.
     "ACCESS_KEY",
     "PRIVATE_KEY",
     "SIGNING_KEY",
-    // Of this build, and of an escape test.
+    // From this build, and from an escape test.
     "CARGO_PKG_VERSION",
     "RALPH_BUILD_COMMIT",
     "BAIT_TOKEN",
@@ -105,11 +105,11 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn every_variable_that_code_names_stands_in_the_list() {
+fn every_variable_in_the_code_is_listed() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
     for entry in std::fs::read_dir(&crates).unwrap().flatten() {
-        // Tests and what they stand on have variables of their own.
+        // Tests and test tools have their own variables.
         if entry.file_name() != "testkit" {
             sources(&entry.path().join("src"), &mut files);
         }
@@ -143,7 +143,7 @@ fn every_variable_that_code_names_stands_in_the_list() {
 }
 
 #[test]
-fn the_example_of_a_dotenv_names_what_a_dotenv_may_set() {
+fn the_example_dotenv_names_the_allowed_variables() {
     let text = include_str!("../../../.env.example");
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     let names: Vec<&str> = lines.map(|line| line.split_once('=').unwrap().0).collect();

@@ -4,7 +4,7 @@ use crate::confirm::{confirm, may_ask};
 use crate::error::CommandError;
 use crate::output::Out;
 use ralph_loop_app::trust::consent::Difference;
-use ralph_loop_app::{App, Asked, RunRequest};
+use ralph_loop_app::{App, RunRequest, TrustRequest};
 use ralph_loop_protocol::describe::Tone;
 
 /// Settles the request. Asks first about another repo that the task names, before contacting it, then about
@@ -22,17 +22,17 @@ pub fn settle(request: &RunRequest, app: &App, out: &Out) -> Result<RunRequest, 
     Ok(settled)
 }
 
-fn ask(asked: &Asked, app: &App, out: &Out) -> Result<(), CommandError> {
+fn ask(asked: &TrustRequest, app: &App, out: &Out) -> Result<(), CommandError> {
     let difference = asked.difference()?;
-    if difference.new.is_empty() || asked.is_named_in(app.environment()) {
+    if difference.new.is_empty() || asked.is_in_variable(app.environment()) {
         return Ok(());
     }
     show(&difference, out);
     if confirm("Allow this, from now on?", out) {
         return asked.allow();
     }
-    Err(CommandError::needs_person("nothing was started: this repository asks for what you have not allowed")
-        .hint("take it out of its files, or say it yourself in your own configuration or by flag; `ralph trust` asks again"))
+    Err(CommandError::needs_person("not started: this repository requests permissions that you haven't allowed")
+        .hint("remove it from the repo's files, set it in your own configuration or with a flag, or review it with `ralph trust`"))
 }
 
 /// The list, with changes since the last approval.

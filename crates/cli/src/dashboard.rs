@@ -88,7 +88,7 @@ impl Dashboard {
         }
         server_env::report_set_aside(ready.set_aside.as_deref(), out);
         if !self.host.is_loopback() {
-            out.say("others can reach it: put a proxy with TLS in front of it");
+            out.say("other machines can reach it: put a TLS proxy in front of it");
         }
         let opened = self.open && !out.json && self.host.is_loopback() && open(env, &ready.login_url);
         if opened {

@@ -49,7 +49,7 @@ enum Course {
     Slow,
     /// Ends quickly.
     Fast,
-    /// The agent gets stuck until the user is asked.
+    /// The agent gets stuck until `ralph` asks the user.
     Stuck,
     /// The agent hits a rate limit and waits.
     Limited,
@@ -60,7 +60,7 @@ const DEMOS: &[(&str, &str, Course, Mode)] = &[
     ("text-tools", "Three small text functions", Course::Slow, Mode::Autonomous),
     ("guided", "The same with hints and debug commands", Course::Slow, Mode::Debug),
     ("soon-over", "Text functions, proven at once", Course::Fast, Mode::Autonomous),
-    ("stuck", "An agent that goes round in circles", Course::Stuck, Mode::Guided),
+    ("stuck", "An agent that repeats itself", Course::Stuck, Mode::Guided),
     ("limited", "An agent that meets its rate limit", Course::Limited, Mode::Autonomous),
 ];
 
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_of_somebody_else_is_not_used() {
+    fn a_foreign_folder_is_not_used() {
         use std::os::unix::fs::PermissionsExt as _;
         let temp = tempfile::tempdir().unwrap();
         let taken = temp.path().join(format!("ralph-demo-{}", std::process::id()));

@@ -10,7 +10,7 @@ use crate::progress::report::{Presenter, summary};
 use ralph_loop_app::read::find;
 use ralph_loop_app::task::project;
 use ralph_loop_app::{
-    App, ErrorKind, FinishedRun, NotifyRequest, Plan, PublishRequest, ReadyRun, ResumeOutcome, RunRequest,
+    App, ErrorKind, NotifyRequest, Plan, PublishRequest, ResumeOutcome, RunReport, RunRequest, StartedRun,
 };
 use ralph_loop_core::handle::ControlOutcome;
 use ralph_loop_protocol::control::BudgetChange;
@@ -38,11 +38,11 @@ pub fn start_plan(plan: Plan, app: &App, out: &Out) -> Result<u8, CommandError> 
 pub fn start_asking(request: &RunRequest, app: &App, out: &Out) -> Result<u8, CommandError> {
     match start(request, app, out) {
         Err(error) if error.kind == ErrorKind::NothingChecks && may_ask(out) => {
-            out.say("No test command was found here, and nothing is done before something shows it.");
+            out.say("No test command found. `ralph` needs a command that shows when the task is done.");
             let proposed = project::proposed_tests(&find::top(&request.folder)).into_iter().next();
             let question = match &proposed {
-                Some(command) => format!("Which command shows that it is done? (Enter: {command}) "),
-                None => "Which command shows that it is done? ".to_owned(),
+                Some(command) => format!("Which command shows that it's done? (Enter: {command}) "),
+                None => "Which command shows that it's done? ".to_owned(),
             };
             let Ok(said) = answer(&question, out) else { return Err(error) };
             let Some(command) = said.or(proposed) else { return Err(error) };
@@ -55,7 +55,7 @@ pub fn start_asking(request: &RunRequest, app: &App, out: &Out) -> Result<u8, Co
 }
 
 /// Like [`start`], but always prints the documented result object.
-pub fn start_or_refuse(request: &RunRequest, app: &App, out: &Out) -> u8 {
+pub fn start_or_report(request: &RunRequest, app: &App, out: &Out) -> u8 {
     start(request, app, out).unwrap_or_else(|error| refuse(&error, out))
 }
 
@@ -97,7 +97,7 @@ pub fn publish(
 fn finish(begun: ResumeOutcome, app: &App, out: &Out) -> u8 {
     match begun {
         ResumeOutcome::Ready(run) => drive(*run, app, out),
-        ResumeOutcome::Told { run, outcome, stopped } => told(&run, &outcome, stopped, out),
+        ResumeOutcome::Told { run, outcome, stopped } => report_resume(&run, &outcome, stopped, out),
         ResumeOutcome::Ended { run } => {
             out.say(format!("run {run} is cancelled; it had not begun"));
             if out.json {
@@ -116,7 +116,7 @@ fn finish(begun: ResumeOutcome, app: &App, out: &Out) -> u8 {
 }
 
 /// Resumes a run held for a fleet; returns the exit code, its state and the error.
-pub fn finish_held(begun: ResumeOutcome, app: &App, out: &Out) -> (u8, EndReason, Option<String>) {
+pub fn finish_leased(begun: ResumeOutcome, app: &App, out: &Out) -> (u8, EndReason, Option<String>) {
     let ready = match begun {
         ResumeOutcome::Ready(ready) => ready,
         over => return (finish(over, app, out), EndReason::Completed, None),
@@ -129,7 +129,7 @@ pub fn finish_held(begun: ResumeOutcome, app: &App, out: &Out) -> (u8, EndReason
 }
 
 /// The outcome of `resume` if another process drives the run.
-fn told(run: &RunId, outcome: &ControlOutcome, stopped: Option<u32>, out: &Out) -> u8 {
+fn report_resume(run: &RunId, outcome: &ControlOutcome, stopped: Option<u32>, out: &Out) -> u8 {
     if out.json {
         let mut value = serde_json::json!({
             "run_id": run, "sent": "resume", "taken": *outcome == ControlOutcome::Received,
@@ -161,15 +161,15 @@ fn told(run: &RunId, outcome: &ControlOutcome, stopped: Option<u32>, out: &Out) 
 }
 
 /// Drives a run to its end and reports the result.
-fn drive(run: ReadyRun, app: &App, out: &Out) -> u8 {
+fn drive(run: StartedRun, app: &App, out: &Out) -> u8 {
     let finished = drive_to_the_end(run, app, out);
     let code = finished.result.reason.exit_code();
     finished.tidy_up();
     code
 }
 
-fn drive_to_the_end(run: ReadyRun, app: &App, out: &Out) -> FinishedRun {
-    ralph_loop_sandbox::let_go_of_code();
+fn drive_to_the_end(run: StartedRun, app: &App, out: &Out) -> RunReport {
+    ralph_loop_sandbox::release_code_pages();
     log::attach(&run);
     let finished = run.run();
     summary(&finished, app, out);

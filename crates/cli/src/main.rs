@@ -66,7 +66,7 @@ fn main() -> ExitCode {
         Some(args::Command::Serve(_)) => Ok(()),
         // A worker's runs survive it and reap their own processes.
         Some(args::Command::Worker(ref worker)) if worker.once.is_none() => Ok(()),
-        _ => ralph_loop_sandbox::adopt_orphans().map_err(error::CommandError::from),
+        _ => ralph_loop_sandbox::become_subreaper().map_err(error::CommandError::from),
     };
     match adopts.and_then(|()| dispatch::dispatch(args, &app, &out)) {
         Ok(code) => ExitCode::from(code),

@@ -28,7 +28,7 @@ pub fn open_on(app: &App, folder: &Path, run: &str, server: &Server, out: &Out) 
 fn show(app: &App, folder: &Path, opening: Opening, out: &Out) -> Result<(), CommandError> {
     signals::install();
     let opening = Opening { mono: !out.has_colour(), ascii: !out.has_unicode(), ..opening };
-    let opening = Opening { fault: fault::of_face(app.environment().vars(), "tui."), ..opening };
+    let opening = Opening { fault: fault::inject_from_env(app.environment().vars(), "tui."), ..opening };
     let left = ralph_loop_tui::run(app, folder, &opening, &signals::closes)?;
     left.lines.iter().for_each(|line| out.say(line));
     Ok(())

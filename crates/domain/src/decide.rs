@@ -127,9 +127,10 @@ fn between(state: &RunState) -> Step {
         return finish(
             EndReason::of_budget(kind),
             format!(
-                "The budget for {} is used up after {}.{}",
+                "The budget for {} is used up after {}{}.{}",
                 kind.as_str(),
                 end_summary::iterations(state),
+                end_summary::overshoot(state),
                 end_summary::obstacle(state)
             ),
         );
@@ -148,7 +149,10 @@ fn between(state: &RunState) -> Step {
         return finish(EndReason::Completed, end_summary::success(state));
     }
     if state.is_idle() {
-        return finish(EndReason::NoChange, end_summary::no_change(state));
+        return match end_summary::agent_fails(state) {
+            Some(reason) => finish(EndReason::Error, reason),
+            None => finish(EndReason::NoChange, end_summary::no_change(state)),
+        };
     }
     if !state.people.recheck.is_empty() {
         return Step::Verify { checks: state.people.recheck.iter().cloned().collect() };

@@ -178,7 +178,9 @@ fn next(state: &RunState, moment: &ViewContext) -> Option<String> {
         return Some(match (end.reason, end.reason.budget_option()) {
             (EndReason::Completed, _) => format!("`ralph show {id}` shows the proof"),
             (_, Some(option)) => {
-                format!("`ralph resume {id} {option}` goes on with a larger budget, `ralph run` starts again")
+                format!(
+                    "`ralph resume {id} {option}` continues with a larger budget, `ralph run` starts again"
+                )
             }
             _ => format!("`ralph show {id}` shows what was tried, `ralph run` starts again"),
         });

@@ -4,6 +4,7 @@
 use crate::trigger::{RepoTrigger, Triggers};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use jiff::Timestamp;
+use ralph_loop_app::trust::pinned::PinnedTask;
 use ralph_loop_protocol::control::Control;
 use ralph_loop_protocol::display::text::one_line;
 use serde_json::Value;
@@ -40,8 +41,10 @@ pub enum Asked {
         repo: String,
         /// The issue.
         issue: u64,
-        /// Its title.
+        /// Its title, for lists.
         title: String,
+        /// Its text as the sender of the label saw it.
+        text: PinnedTask,
         /// Who asks.
         person: String,
         /// The occasion.
@@ -81,12 +84,12 @@ pub fn read(triggers: &Triggers, event: &str, body: &Value) -> Asked {
     let person = body["sender"]["login"].as_str().unwrap_or_default();
     // A template can put a label on an issue in the name of whoever opens it: being able to is not being allowed to.
     if person.is_empty() || !repo.people.iter().any(|one| one.eq_ignore_ascii_case(person)) {
-        return Asked::Nothing("its sender is not among the people");
+        return Asked::Nothing("its sender isn't listed in `people`");
     }
     match (event, body["action"].as_str().unwrap_or_default()) {
         ("issues", "labeled") => labelled(repo, body, person),
         ("issue_comment", "created") => commented(repo, body, person),
-        _ => Asked::Nothing("nothing is done for such an event"),
+        _ => Asked::Nothing("this event has no effect"),
     }
 }
 
@@ -129,10 +132,12 @@ fn labelled(repo: &RepoTrigger, body: &Value, person: &str) -> Asked {
     let (Some(number), Some(when)) = (issue["number"].as_u64(), time(&issue["updated_at"])) else {
         return Asked::Nothing("it names no issue");
     };
+    let text_of = |key: &str| issue[key].as_str().unwrap_or_default();
     Asked::Start {
         repo: repo.repo.clone(),
         issue: number,
-        title: one_line(issue["title"].as_str().unwrap_or_default(), 120),
+        title: one_line(text_of("title"), 120),
+        text: PinnedTask::Issue { title: text_of("title").to_owned(), body: text_of("body").to_owned() },
         person: person.to_owned(),
         // The label taken off and put on again is another occasion.
         occasion: format!("label:{}#{number}:{when}", repo.repo.to_ascii_lowercase()),

@@ -13,7 +13,7 @@ use crate::{grant, letters, runs, workers};
 use ralph_loop_app::{
     App, AppError, Environment, ErrorKind, Hold, Reporter, ResumeOutcome, Unfinished, adopt,
 };
-use ralph_loop_core::CancelFlag;
+use ralph_loop_core::CancelToken;
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_journal::folder::layout::RunDir;
 use ralph_loop_protocol::control::BudgetChange;
@@ -59,7 +59,7 @@ fn names(env: &Environment) -> Result<(String, String), AppError> {
 
 impl Held {
     /// Takes a run that nobody holds.
-    pub fn take(env: &Environment, run: &RunId, cancel: &Arc<CancelFlag>) -> Result<Self, AppError> {
+    pub fn take(env: &Environment, run: &RunId, cancel: &Arc<CancelToken>) -> Result<Self, AppError> {
         let url = url(env.vars()).ok_or_else(|| FleetError::Setup {
             what: "RALPH_DB_URL names no Postgres".into(),
             hint: crate::db::NO_URL.into(),
@@ -84,7 +84,7 @@ impl Held {
         // What was told before the first look is seen by it.
         let assignment = seal.ask(async |db| runs::assignment(db, run.as_str()).await)?;
         if assignment.told {
-            cancel.is_told_of_news();
+            cancel.set_push_updates();
         }
         let (ended, until) = channel();
         let beat = Beat {
@@ -118,7 +118,7 @@ impl Held {
     }
 
     /// What the server gives to this run, once it has.
-    fn secrets(&self, cancel: &CancelFlag) -> Result<Vec<(String, String)>, FleetError> {
+    fn secrets(&self, cancel: &CancelToken) -> Result<Vec<(String, String)>, FleetError> {
         if !self.assignment.has_secrets {
             return Ok(Vec::new());
         }
@@ -143,7 +143,7 @@ impl Held {
     }
 
     /// Goes on with the run from wherever it is.
-    pub fn begin(&self, cancel: Arc<CancelFlag>, report: &dyn Reporter) -> Result<ResumeOutcome, AppError> {
+    pub fn begin(&self, cancel: Arc<CancelToken>, report: &dyn Reporter) -> Result<ResumeOutcome, AppError> {
         let env = self.app.environment();
         let home = env.state_home()?;
         let here = adopt::is_here(env, &self.run)?;
@@ -175,7 +175,7 @@ impl Held {
     }
 
     /// Begins a run that nobody has prepared yet. What an earlier try journalled is nothing that anybody paid for.
-    fn start(&self, cancel: Arc<CancelFlag>, report: &dyn Reporter) -> Result<ResumeOutcome, AppError> {
+    fn start(&self, cancel: Arc<CancelToken>, report: &dyn Reporter) -> Result<ResumeOutcome, AppError> {
         let env = self.app.environment();
         let mut request = self.assignment.request()?;
         if self.lease.head > 0 {
@@ -272,7 +272,7 @@ struct Beat {
     worker: String,
     seal: Arc<PostgresSeal>,
     clock: Arc<LeaseClock>,
-    cancel: Arc<CancelFlag>,
+    cancel: Arc<CancelToken>,
     dir: RunDir,
     time: Duration,
     /// How often the code host had told the run of news when it was taken.
@@ -323,15 +323,15 @@ impl Beat {
             *letter = last;
         }
         if pulse.told {
-            self.cancel.is_told_of_news();
+            self.cancel.set_push_updates();
         }
         if std::mem::replace(news, pulse.news) != pulse.news {
-            self.cancel.look_soon();
+            self.cancel.refresh_now();
         }
         if pulse.revoked && self.cancel.get().is_none() {
-            self.cancel.set(CancelFlag::CALLER);
+            self.cancel.set(CancelToken::CALLER);
         } else if pulse.draining {
-            self.cancel.rest_soon();
+            self.cancel.request_idle();
         }
     }
 
@@ -340,7 +340,7 @@ impl Beat {
         tracing::error!(run = self.lease.run, epoch = self.lease.epoch, "the hold on the run is lost");
         self.seal.close(format!("the hold on run {} is lost: its lease ran out", self.lease.run));
         let _ = self.clock.end();
-        self.cancel.set(CancelFlag::CALLER);
+        self.cancel.set(CancelToken::CALLER);
         if ended.recv_timeout(LOST) == Err(RecvTimeoutError::Timeout) {
             // It hangs in something that hears no one. Its guards have ended what it started.
             let _ = nix::sys::signal::kill(nix::unistd::Pid::this(), nix::sys::signal::Signal::SIGKILL);

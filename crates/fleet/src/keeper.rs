@@ -5,7 +5,7 @@ use crate::error::FleetError;
 use crate::pack;
 use crate::seal::PostgresSeal;
 use crate::store::{ArtifactStore, Pending};
-use ralph_loop_core::{LiveStatus, Observer};
+use ralph_loop_core::{Observer, SessionProgress};
 use ralph_loop_domain::ports::Stream;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_domain::vars::Vars;
@@ -236,7 +236,7 @@ impl Observer for Keeper {
         }
     }
 
-    fn live(&mut self, _: &RunState, _: &LiveStatus<'_>) {}
+    fn live(&mut self, _: &RunState, _: &SessionProgress<'_>) {}
 
     fn output(&mut self, _: Stream, _: &[u8]) {}
 

@@ -46,7 +46,7 @@ pub fn enrol(env: &Environment, server: &str, token: &str, worker: &str) -> Resu
             .hint("`ralph worker --new-token` on the server's machine makes a token that is good for an hour")
     };
     let url = Url::parse(&format!("{}/api/v1/fleet/enrol", server.trim_end_matches('/')))
-        .map_err(|e| AppError::usage(format!("`{server}` is no address of a server: {e}")))?;
+        .map_err(|e| AppError::usage(format!("`{server}` isn't a server URL: {e}")))?;
     let asked = EnrolRequest { token: token.to_owned(), worker: worker.to_owned() };
     let body = serde_json::to_vec(&asked).map_err(|e| failed(e.to_string()))?;
     let request = Request::new(Method::POST, url).body(HeaderValue::from_static("application/json"), body);

@@ -8,7 +8,8 @@ use crate::runs::{self, NewRun};
 use crate::schedule::Cron;
 use crate::trigger::{Limits, RepoTrigger, Schedule, Triggers};
 use jiff::Timestamp;
-use ralph_loop_app::{Overrides, PlaceRequest, RunRequest, TaskInput};
+use ralph_loop_app::trust::pinned::{Pinned, PinnedTask};
+use ralph_loop_app::{Overrides, RunRequest, TaskInput, Workplace};
 use ralph_loop_protocol::control::{Control, Letter};
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::event::{Event, EventBody};
@@ -38,20 +39,20 @@ pub async fn act(
     now: Timestamp,
 ) -> Result<Done, FleetError> {
     let Ok(body) = serde_json::from_slice::<Value>(delivery.body) else {
-        return Ok(Done::Nothing("its body is no JSON"));
+        return Ok(Done::Nothing("its body isn't valid JSON"));
     };
     let mut whole = pool.begin().await?;
     // The same delivery may come twice. Whoever has seen one could send it again under another id, which is not signed: what it
     // asks for has an occasion of its own in the signed body.
     let key = format!("delivery:{}", one_line(delivery.id, 100));
     if !is_first(&mut whole, &key).await? {
-        return Ok(Done::Nothing("this delivery came before"));
+        return Ok(Done::Nothing("this delivery was already handled"));
     }
     let done = match delivery::read(triggers, delivery.event, &body) {
         Asked::Nothing(why) => Done::Nothing(why),
-        Asked::Start { repo, issue, title, person, occasion, at } => match triggers.repo(&repo) {
+        Asked::Start { repo, issue, title, text, person, occasion, at } => match triggers.repo(&repo) {
             None => Done::Nothing("no such repo"),
-            Some(repo) => start(&mut whole, repo, (issue, title), person, (occasion, at), now).await?,
+            Some(repo) => start(&mut whole, repo, (issue, title, text), person, (occasion, at), now).await?,
         },
         Asked::Steer { thread, person, comment, control } => {
             steer(&mut whole, &thread, person, comment, *control).await?
@@ -76,7 +77,7 @@ async fn is_first(db: &mut PgConnection, key: &str) -> Result<bool, FleetError> 
 async fn start(
     db: &mut PgConnection,
     repo: &RepoTrigger,
-    (issue, title): (u64, String),
+    (issue, title, text): (u64, String, PinnedTask),
     person: String,
     (occasion, at): (String, Timestamp),
     now: Timestamp,
@@ -98,7 +99,7 @@ async fn start(
     .fetch_optional(&mut *db)
     .await?;
     if later.is_some() {
-        return Ok(Done::Nothing("a run of this issue is under way, or a later word was heard"));
+        return Ok(Done::Nothing("a run of this issue is active, or a later comment was handled"));
     }
     let run = ralph_loop_core::run_id::new(now);
     let new = NewRun {
@@ -109,6 +110,7 @@ async fn start(
             publish: Some(Publish::Pr),
             overrides: overrides(&repo.limits, &repo.verify),
             asked_by: Some(format!("{person} via github")),
+            pinned: Some(Pinned { by: person.clone(), at, task: text }),
             ..RunRequest::default()
         },
         title,
@@ -217,8 +219,8 @@ pub async fn are_told(pool: &PgPool, triggers: &Triggers) -> Result<(), FleetErr
     Ok(())
 }
 
-fn clone(from: &str) -> PlaceRequest {
-    PlaceRequest::Clone { from: from.to_owned(), depth: None, sparse: Vec::new() }
+fn clone(from: &str) -> Workplace {
+    Workplace::Clone { from: from.to_owned(), depth: None, sparse: Vec::new() }
 }
 
 fn overrides(limits: &Limits, verify: &[String]) -> Overrides {

@@ -2,7 +2,7 @@
 
 use crate::dispatch::WAITS;
 use crate::error::FleetError;
-use ralph_loop_app::{PlaceRequest, RunRequest};
+use ralph_loop_app::{RunRequest, Workplace};
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_task::config::ProviderName;
 use serde::Serialize;
@@ -68,8 +68,8 @@ const COLUMNS: &str =
 /// The address that a request is about.
 pub fn repo_of(request: &RunRequest) -> Option<&str> {
     match &request.place {
-        PlaceRequest::Clone { from, .. } => Some(from),
-        PlaceRequest::InPlace | PlaceRequest::Worktree => None,
+        Workplace::Clone { from, .. } => Some(from),
+        Workplace::InPlace | Workplace::Worktree => None,
     }
 }
 

@@ -136,7 +136,7 @@ impl ArtifactStore {
 }
 
 fn key(name: &str) -> Result<Key, FleetError> {
-    Key::parse(name).map_err(|e| FleetError::Store(format!("`{name}` is no name of an object: {e}")))
+    Key::parse(name).map_err(|e| FleetError::Store(format!("`{name}` isn't an object name: {e}")))
 }
 
 fn folder(path: &Path) -> Result<LocalFileSystem, FleetError> {

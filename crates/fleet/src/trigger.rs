@@ -125,7 +125,7 @@ impl Schedule {
     pub fn zone(&self) -> Result<TimeZone, String> {
         match &self.time_zone {
             None => Ok(TimeZone::UTC),
-            Some(name) => TimeZone::get(name).map_err(|_| format!("`{name}` is no time zone")),
+            Some(name) => TimeZone::get(name).map_err(|_| format!("`{name}` isn't a time zone")),
         }
     }
 }
@@ -142,7 +142,9 @@ mod tests {
         };
         assert!(Triggers::parse(&schedule("0 3 * * *", "Europe/Berlin")).is_ok());
         assert!(Triggers::parse(&schedule("0 3 * *", "UTC")).unwrap_err().contains("five"));
-        assert!(Triggers::parse(&schedule("0 3 * * *", "Mars/Base")).unwrap_err().contains("no time zone"));
+        assert!(
+            Triggers::parse(&schedule("0 3 * * *", "Mars/Base")).unwrap_err().contains("isn't a time zone")
+        );
         assert!(Triggers::parse(r#"{"repos":[{"repo":"o/r","clone":"x","people":[]}]}"#).is_err());
     }
 }

@@ -256,7 +256,7 @@ impl Worker<'_> {
         }
     }
 
-    #[allow(clippy::disallowed_methods, reason = "a run is a process of its own, with a guard of its own")]
+    #[allow(clippy::disallowed_methods, reason = "a run is a separate process with its own guard")]
     fn start(&self, run: &str) -> std::io::Result<Running> {
         let Some(program) = self.env.program() else {
             return Err(std::io::Error::other("the `ralph` binary is not known"));
@@ -312,7 +312,7 @@ async fn hear(fleet: Fleet, news: Arc<Notify>) {
     }
     loop {
         let Err(error) = listen(&fleet, &news).await;
-        tracing::info!(%error, "the database tells nothing for the moment");
+        tracing::info!(%error, "the database connection was lost");
         tokio::time::sleep(REPORT).await;
     }
 }

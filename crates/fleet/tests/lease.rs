@@ -5,7 +5,7 @@
     reason = "a test fails by panicking, and starts processes"
 )]
 
-use ralph_loop_app::{PlaceRequest, RunRequest};
+use ralph_loop_app::{RunRequest, Workplace};
 use ralph_loop_fleet::runs::{self, NewRun};
 use ralph_loop_fleet::trigger::Triggers;
 use ralph_loop_fleet::{Fleet, FleetError, dispatch, enrol, lease, occasion, seal, workers};
@@ -13,7 +13,7 @@ use ralph_loop_protocol::id::RunId;
 use ralph_loop_testkit::postgres::Postgres;
 use std::time::Duration;
 
-/// A fleet on a Postgres of its own.
+/// A fleet with a separate Postgres.
 fn fleet() -> Option<(Postgres, Fleet)> {
     let postgres = Postgres::start()?;
     let fleet = Fleet::open(&postgres.url).unwrap();
@@ -25,7 +25,7 @@ fn add(fleet: &Fleet, run: &str, occasion: Option<&str>) -> bool {
 }
 
 fn add_changed(fleet: &Fleet, run: &str, change: impl FnOnce(&mut NewRun)) -> bool {
-    let place = PlaceRequest::Clone { from: "https://h/o/r.git".into(), depth: None, sparse: Vec::new() };
+    let place = Workplace::Clone { from: "https://h/o/r.git".into(), depth: None, sparse: Vec::new() };
     let mut new = NewRun {
         run: RunId::parse(run).unwrap(),
         request: RunRequest { place, ..RunRequest::default() },
@@ -51,7 +51,7 @@ fn four_that_want_one_run_leave_a_journal_without_a_gap() {
         move || {
             let (mut written, mut refused) = (0u64, 0u64);
             for round in 0..12 {
-                // A lease that is over at once: whoever comes next takes it away.
+                // A lease that expires at once, so that the next driver takes over.
                 let taken = fleet.wait(lease::take(fleet.pool(), "r1", &format!("t{name}"), Duration::ZERO));
                 let Ok(mut held) = taken else { continue };
                 for line in 0..20 {
@@ -117,7 +117,7 @@ fn an_old_epoch_a_wrong_head_and_a_run_out_lease_are_refused() {
 }
 
 #[test]
-fn nobody_takes_what_is_over() {
+fn finished_runs_cannot_be_taken() {
     let Some((_own, fleet)) = fleet() else { return };
     let pool = fleet.pool();
     let long = Duration::from_secs(60);
@@ -145,9 +145,9 @@ fn nobody_takes_what_is_over() {
         .unwrap();
 }
 
-/// Whoever comes first, a run that was taken out is driven by nobody.
+/// No driver takes a run that was taken out of the queue, in any order of calls.
 #[test]
-fn taking_out_and_taking_at_once_leave_one_of_the_two() {
+fn a_run_is_either_removed_or_driven() {
     let Some((_own, fleet)) = fleet() else { return };
     for round in 0..40 {
         let run = format!("r{round}");
@@ -187,7 +187,7 @@ fn deliveries_are_forgotten_after_their_time_and_occasions_are_not() {
 }
 
 #[test]
-fn a_schedule_that_nobody_could_look_at_is_made_up_for_once() {
+fn a_missed_schedule_runs_once() {
     let Some((_own, fleet)) = fleet() else { return };
     let text =
         r#"{ "schedules": [{ "name": "n", "cron": "0 * * * *", "clone": "https://h/o/r", "task": "t" }] }"#;

@@ -63,7 +63,7 @@ pub(crate) fn last_dismissed(given: &[(Verdict, Review)]) -> Vec<&Review> {
 mod tests {
     use super::*;
 
-    fn told(given: &[(&str, Verdict)]) -> Vec<(String, ReviewState)> {
+    fn latest_states(given: &[(&str, Verdict)]) -> Vec<(String, ReviewState)> {
         let given = given.iter().zip(1..).map(|((who, verdict), id)| {
             let review = Review {
                 id,
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn the_latest_decision_of_each_person_counts() {
         use Verdict::{Approved, ChangesRequested, Commented, Dismissed};
-        let told = told(&[
+        let told = latest_states(&[
             ("ann", ChangesRequested),
             ("bob", Approved),
             ("ann", Approved),

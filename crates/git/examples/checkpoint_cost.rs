@@ -1,8 +1,8 @@
-//! Prints what a checkpoint costs on a repo of 1,000 files, beside `git status` as a yardstick.
+//! Measures a checkpoint on a repo of 1,000 files, with `git status` for comparison.
 //!
 //! `cargo run --release -p ralph-loop-git --example checkpoint_cost`
 #![allow(clippy::print_stdout, reason = "printing is what this example is for")]
-#![allow(clippy::disallowed_methods, reason = "a program of its own: its border")]
+#![allow(clippy::disallowed_methods, reason = "a separate program may use these directly")]
 
 use ralph_loop_domain::ports::{CheckpointRequest, Workspace};
 use ralph_loop_git::{CommitIdentity, Git, GitWorkspace, Repo, WorkspaceOptions};
@@ -53,12 +53,12 @@ fn measure(folder: &std::path::Path) -> Result<(), Box<dyn Error>> {
     workspace.begin(&[])?;
     let begin = began.elapsed();
 
-    let agent = AgentName::from("nobody");
+    let agent = AgentName::from("agent");
     let mut iteration = 0;
     let mut checkpoint = |workspace: &mut GitWorkspace| -> Result<(), Box<dyn Error>> {
         iteration += 1;
         let at = jiff::Timestamp::from_second(1_800_000_000 + i64::from(iteration))?;
-        let message = "ralph(nobody): iter";
+        let message = "ralph(agent): iter";
         workspace.checkpoint(&CheckpointRequest {
             iteration,
             agent: &agent,
@@ -69,7 +69,7 @@ fn measure(folder: &std::path::Path) -> Result<(), Box<dyn Error>> {
         })?;
         Ok(())
     };
-    // Interleaved, so that the machine's moods hit all three alike.
+    // Interleaved, so that load on the machine affects all three equally.
     let (mut status, mut unchanged, mut changed, mut refs) = (vec![], vec![], vec![], vec![]);
     for round in 0..ROUNDS {
         let timed = Instant::now();

@@ -22,7 +22,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A ref isn't where this run left it, so it stays untouched.
-    #[error("`{name}` was moved by somebody else: expected {expected}, found {actual}")]
+    #[error("`{name}` was moved by another process: expected {expected}, found {actual}")]
     RefMoved {
         /// The ref's name.
         name: String,

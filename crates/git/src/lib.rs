@@ -8,6 +8,7 @@
 //! | [`hand_back`] | brings results into the user's tree; `ralph apply`; restore |
 //! | [`checkout`] | branches, worktrees, clones, clean checkouts, submodules |
 //! | [`publish`] | push, fetch, bundles, and what a push would show |
+//! | [`filters`] | filters of the user's settings, in a sandbox; LFS |
 //! | [`objects`] | git's files: objects, refs, the index |
 //! | [`locks`] | git's lock files, and locks between runs |
 //!
@@ -18,6 +19,7 @@ pub mod agent_copy;
 pub mod checkout;
 mod diff;
 mod error;
+mod filters;
 mod fuzz;
 pub mod hand_back;
 mod locks;
@@ -32,9 +34,9 @@ mod workspace;
 pub use agent_copy::copy_files::LeftOut;
 pub use agent_copy::installed::installed_folders;
 pub use checkout::clone_options::{CloneDepth, sparse_folder};
-pub use checkout::programs::{TreeProgram, tree_programs};
 pub use checkout::relocate::read_files;
 pub use error::Error;
+pub use filters::{FilterRoom, set_filter_sandbox};
 #[doc(hidden)]
 pub use fuzz::read_anything;
 pub use hand_back::HandBack;
@@ -43,7 +45,7 @@ pub use hand_back::result::{ApplyMode, ApplyReport, RunCommits, UserChanges};
 pub use locks::wait_lock::WaitLock;
 pub use objects::oid::ObjectFormat;
 pub use objects::writer::CommitIdentity;
-pub use process::command::{Git, GitError, GitFailure, processes_started};
+pub use process::command::{Git, GitError, GitFailure, UserGit, processes_started};
 pub use process::path::outside_of_repo;
 pub use publish::push::{fetch, path_remote, remote_branches};
 pub use repo::{RefFormat, Repo, RepoError};

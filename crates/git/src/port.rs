@@ -12,7 +12,7 @@ use crate::workspace::{GitWorkspace, not_begun};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
     Baseline, Checkpoint, CheckpointRequest, GitRemote, Leftovers, Outgoing, OutgoingPart, Publisher, Push,
-    PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
+    PushEnd, RecordsFor, StateFile, UserCheckout, Workspace, WorkspaceError,
 };
 use ralph_loop_domain::repo::protect::ProtectedChange;
 use ralph_loop_protocol::event::{FileChange, RefMove};
@@ -30,9 +30,10 @@ impl GitWorkspace {
     ) -> Result<Vec<String>, WorkspaceError> {
         let attributes = self.snapshot.attributes();
         let sparse = !self.options.sparse.is_empty();
-        let facts = clean::CheckoutFacts { sparse, attributes: attributes.as_deref(), safe_objects };
+        let (attributes, settings) = (attributes.as_deref(), &self.settings);
+        let facts = clean::CheckoutFacts { sparse, attributes, settings, safe_objects };
         clean::verify(&self.repo.vars, commit.as_str(), folder, facts)
-            .map_err(|e| e.during("look at the clean checkout"))
+            .map_err(|e| e.during("read the clean checkout"))
     }
 
     /// `users` is the repo that knows the runs.
@@ -44,9 +45,9 @@ impl GitWorkspace {
         at: Timestamp,
     ) -> Result<Option<Leftovers>, WorkspaceError> {
         let tree = leftovers::start_without(users, &self.repo, &self.run, baseline, runs);
-        match tree.map_err(|e| e.during("look at what earlier runs left"))? {
+        match tree.map_err(|e| e.during("read what earlier runs left"))? {
             Some((tree, files)) => {
-                let start = self.loose_commit(&tree, &baseline.start, at)?;
+                let start = self.unreferenced_commit(&tree, &baseline.start, at)?;
                 Ok(start.map(|start| Leftovers { start, files }))
             }
             None => Ok(None),
@@ -79,7 +80,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn reopen(&mut self, baseline: &Baseline) -> Result<(), WorkspaceError> {
-        self.reopen_run(baseline).map_err(|e| e.during("go on in the workspace"))
+        self.reopen_run(baseline).map_err(|e| e.during("continue in the workspace"))
     }
 
     fn checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, WorkspaceError> {
@@ -89,7 +90,7 @@ impl Workspace for GitWorkspace {
 
     fn check_place(&self, on_branch: bool) -> Result<(), WorkspaceError> {
         let ready = self.check_branch(on_branch).map(drop);
-        ready.map_err(|e| e.during("go on where the run was"))
+        ready.map_err(|e| e.during("continue where the run was"))
     }
 
     fn tree(&mut self) -> Result<TreeId, WorkspaceError> {
@@ -98,7 +99,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn moved_refs(&mut self) -> Result<Vec<RefMove>, WorkspaceError> {
-        self.foreign_moves().map_err(|e| e.during("look at the refs"))
+        self.foreign_moves().map_err(|e| e.during("read the refs"))
     }
 
     fn accept_refs(&mut self) -> Result<(), WorkspaceError> {
@@ -106,7 +107,7 @@ impl Workspace for GitWorkspace {
     }
 
     fn protected_changes(&mut self) -> Result<Vec<ProtectedChange>, WorkspaceError> {
-        self.changed_protected().map_err(|e| e.during("look at the protected files"))
+        self.changed_protected().map_err(|e| e.during("read the protected files"))
     }
 
     fn accept_protected(&mut self, path: &str) -> Result<(), WorkspaceError> {
@@ -149,7 +150,7 @@ impl Workspace for GitWorkspace {
         Some(format!("`{}` was removed: the repository is another one than at the start", gone.display()))
     }
 
-    fn loose_commit(
+    fn unreferenced_commit(
         &mut self,
         tree: &TreeId,
         parent: &CommitId,
@@ -176,7 +177,7 @@ impl Workspace for GitWorkspace {
 
     fn branch_tip(&self, branch: &str) -> Result<Option<CommitId>, WorkspaceError> {
         let tip = self.refs.read(&format!("refs/heads/{branch}"));
-        Ok(tip.map_err(|e| e.during(&format!("look at the branch `{branch}`")))?.map(CommitId::new))
+        Ok(tip.map_err(|e| e.during(&format!("read the branch `{branch}`")))?.map(CommitId::new))
     }
 
     fn unrecorded(&self) -> Result<Vec<String>, WorkspaceError> {
@@ -199,7 +200,7 @@ impl Workspace for GitWorkspace {
         self
     }
 
-    fn user_tree(&mut self) -> Option<&mut dyn UserTree> {
+    fn user_tree(&mut self) -> Option<&mut dyn UserCheckout> {
         None
     }
 

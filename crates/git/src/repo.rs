@@ -4,10 +4,13 @@ use crate::error::{Error, Result};
 use crate::objects::files;
 use crate::objects::oid::ObjectFormat;
 use crate::objects::writer::CommitIdentity;
-use crate::process::command::{Git, GitError, GitFailure};
+use crate::process::command::{Git, GitError, GitFailure, UserGit};
 use crate::process::path::outside_of_repo;
+use crate::process::settings::Settings;
+use crate::process::view;
 use ralph_loop_domain::vars::Vars;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How a repo stores its refs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,14 +163,37 @@ impl Repo {
         }
     }
 
-    /// The hardened git for this repo.
+    /// Git on this repo and its files. No filter, driver or helper exists for it, and no network.
     pub fn git(&self) -> Git {
         match &self.engine_git_dir {
             Some(own) => {
                 Git::in_repo(&self.vars, own, &self.top).with_objects(self.common_dir.join("objects"))
             }
-            None => Git::in_repo(&self.vars, &self.git_dir, &self.top),
+            None => view::git(&self.vars, (&self.git_dir, &self.common_dir), &self.top, false),
         }
+    }
+
+    /// The same with the user's settings for remotes, to bring what the repo lacks.
+    pub(crate) fn remote_git(&self) -> Git {
+        view::git(&self.vars, (&self.git_dir, &self.common_dir), &self.top, true)
+    }
+
+    /// Git with the user's settings, without the repo's files.
+    pub fn user_git(&self) -> UserGit {
+        UserGit::in_repo(&self.vars, self.engine_git_dir.as_ref().unwrap_or(&self.git_dir))
+    }
+
+    /// The address that a remote is pushed to, as the user's git has it.
+    pub fn push_url(&self, remote: &str) -> Option<String> {
+        self.settings().ok()?.get(&format!("remote.{remote}.url"))?;
+        let url = self.user_git().call(["remote", "get-url", "--push", remote]).run().ok()?.text();
+        Some(url).filter(|url| !url.is_empty())
+    }
+
+    /// The user's settings now.
+    pub(crate) fn settings(&self) -> Result<Arc<Settings>, GitError> {
+        let git_dir = self.engine_git_dir.as_ref().unwrap_or(&self.git_dir);
+        Settings::now(&self.vars, git_dir, &self.common_dir)
     }
 
     /// Whether this is a linked worktree of another repo.
@@ -230,8 +256,16 @@ impl Repo {
 
     /// The user's name and email as git knows them here: environment, config and includes.
     pub fn user_identity(&self) -> (Option<String>, Option<String>) {
+        let settings = self.settings().unwrap_or_default();
+        let other = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"].iter().any(|name| self.vars.is_filled(name));
+        let own = [settings.get("user.name"), settings.get("user.email")];
+        if let ([Some(name), Some(email)], false, None, None) =
+            (own, other, settings.get("author.name"), settings.get("author.email"))
+        {
+            return (given(Some(name)), given(Some(email)));
+        }
         // Keeps git from inventing an email from the host name.
-        let call = self.git().call(["var", "GIT_AUTHOR_IDENT"]).config("user.useConfigOnly=true");
+        let call = self.user_git().call(["var", "GIT_AUTHOR_IDENT"]).config("user.useConfigOnly=true");
         let ident = call.run().map(|output| output.text()).unwrap_or_default();
         match ident.split_once(" <").and_then(|(who, rest)| Some((who, rest.split_once('>')?.0))) {
             Some((who, address)) => (given(Some(who)), given(Some(address))),

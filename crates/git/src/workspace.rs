@@ -1,6 +1,6 @@
 //! [`GitWorkspace`]: a run's workspace in a local folder.
 
-use crate::checkout::clean;
+use crate::checkout::clean::Settings;
 use crate::diff::LastPatch;
 use crate::error::{Error, Result};
 use crate::locks::left_lock::LeftLocks;
@@ -96,7 +96,7 @@ pub struct GitWorkspace {
     pub(crate) objects: Objects,
     pub(crate) snapshot: Snapshot,
     pub(crate) session: Option<RunSession>,
-    pub(crate) settings: clean::Settings,
+    pub(crate) settings: Arc<Settings>,
 }
 
 impl GitWorkspace {
@@ -122,7 +122,7 @@ impl GitWorkspace {
             folder,
             snapshot,
             session: None,
-            settings: clean::Settings::default(),
+            settings: Arc::default(),
         })
     }
 
@@ -133,6 +133,14 @@ impl GitWorkspace {
 
     pub(crate) fn own_ref(&self, name: &str) -> String {
         format!("refs/ralph/{}/{name}", self.run)
+    }
+
+    /// Uses the settings of the user's repo, whose copy this is.
+    pub(crate) fn use_settings(&mut self, settings: &Arc<Settings>) -> Result<()> {
+        let (start, nested) = (self.session()?.start.tree, self.snapshot.nested());
+        self.settings = Arc::clone(settings);
+        self.snapshot.begun_with(start, nested, settings);
+        Ok(())
     }
 
     pub(crate) fn now(&mut self) -> Result<FileStates> {

@@ -8,7 +8,7 @@ use ralph_loop_protocol::display::text::deepest_cause;
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The thread belongs to an async runtime, which this client would block.
-    #[error("a call blocks: make it on a thread of its own")]
+    #[error("a call blocks: make it on a separate thread")]
     InAsyncRuntime,
     /// The system refuses what a connection needs.
     #[error("{0}")]

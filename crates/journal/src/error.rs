@@ -94,7 +94,7 @@ impl JournalError {
                 Some("`ralph approve` keeps the sealed copy and sets the edited journal aside".into())
             }
             Self::TooLarge { .. } => Some(
-                "make the task or the files that it is about fewer, then `ralph resume`; nothing before it is lost"
+                "shorten the task or reduce its files, then run `ralph resume`; no earlier work is lost"
                     .into(),
             ),
             Self::NoRun(_) => Some(

@@ -33,12 +33,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use crate::error::EVENT_MAX;
-pub use crate::journal::places::Places;
+pub use crate::journal::places::RunPaths;
 
 /// The only writer of a run's journal.
 #[derive(Debug)]
 pub struct Journal {
-    places: Places,
+    places: RunPaths,
     file: File,
     seal: Option<Box<dyn Seal>>,
     flusher: Option<Flusher>,
@@ -85,14 +85,14 @@ pub enum Integrity {
 
 impl Journal {
     /// Starts a new journal, sealed in the file that its places name. The spec must exist already.
-    pub fn create(places: Places, redactor: Arc<Redactor>) -> Result<Self, JournalError> {
+    pub fn create(places: RunPaths, redactor: Arc<Redactor>) -> Result<Self, JournalError> {
         let seal = places.own_seal();
         Self::create_sealed(places, seal, redactor)
     }
 
     /// Starts a new journal with this sealed copy, or without one if it can't be created.
     pub fn create_sealed(
-        places: Places,
+        places: RunPaths,
         seal: Option<Box<dyn Seal>>,
         redactor: Arc<Redactor>,
     ) -> Result<Self, JournalError> {
@@ -104,7 +104,7 @@ impl Journal {
     /// Opens the journal of an earlier process, sealed in the file that its places name: heals it from there, sets a
     /// torn last line aside, and calls `each` with every event in order.
     pub fn open(
-        places: Places,
+        places: RunPaths,
         redactor: Arc<Redactor>,
         each: &mut dyn FnMut(&Event),
     ) -> Result<(Self, OpenedJournal), JournalError> {
@@ -114,7 +114,7 @@ impl Journal {
 
     /// Opens the journal of an earlier process with this sealed copy, or without one if it can't be written.
     pub fn open_sealed(
-        places: Places,
+        places: RunPaths,
         seal: Option<Box<dyn Seal>>,
         redactor: Arc<Redactor>,
         each: &mut dyn FnMut(&Event),
@@ -195,7 +195,7 @@ impl Journal {
     }
 
     fn begin(
-        places: Places,
+        places: RunPaths,
         file: File,
         seal: Option<Box<dyn Seal>>,
         redactor: Arc<Redactor>,
@@ -238,7 +238,7 @@ impl Journal {
     }
 
     /// The paths of its files.
-    pub fn places(&self) -> &Places {
+    pub fn places(&self) -> &RunPaths {
         &self.places
     }
 
@@ -327,7 +327,7 @@ impl Journal {
                 Ok(Integrity::Sound)
             }
             None if intact => {
-                self.put_back()?;
+                self.relink_journal()?;
                 Ok(Integrity::Relinked(format!("`{}`", path.display())))
             }
             found => {
@@ -354,7 +354,7 @@ impl Journal {
     }
 
     /// The run folder lost its journal: links the inode that we still hold back to its path.
-    fn put_back(&mut self) -> Result<(), JournalError> {
+    fn relink_journal(&mut self) -> Result<(), JournalError> {
         self.places.dir.create()?;
         let path = self.places.dir.events();
         let linked =

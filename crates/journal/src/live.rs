@@ -14,7 +14,7 @@ pub mod wake;
 use crate::folder::layout::RunDir;
 
 use crate::folder::plain;
-pub use crate::live::live_record::{LIVE_MAX, LiveBody, LiveRecord};
+pub use crate::live::live_record::{LIVE_MAX, LivePayload, LiveRecord};
 use jiff::Timestamp;
 use ralph_loop_protocol::id::Seq;
 use std::io::Write as _;
@@ -50,11 +50,11 @@ pub enum LiveStream {
 }
 
 impl LiveStream {
-    fn says(&self, text: String) -> LiveBody {
+    fn says(&self, text: String) -> LivePayload {
         match self {
-            Self::Agent => LiveBody::Text { text },
-            Self::Stderr => LiveBody::Stderr { text },
-            Self::Check(check) => LiveBody::CheckOutput { check: check.clone(), text },
+            Self::Agent => LivePayload::Text { text },
+            Self::Stderr => LivePayload::Stderr { text },
+            Self::Check(check) => LivePayload::CheckOutput { check: check.clone(), text },
         }
     }
 }
@@ -109,7 +109,7 @@ impl LiveLog {
     }
 
     /// Adds a complete record, redacted and bounded.
-    pub fn note(&mut self, now: LivePosition, body: &LiveBody) {
+    pub fn note(&mut self, now: LivePosition, body: &LivePayload) {
         self.close();
         if self.pending.len() < BURST_MAX {
             self.put(now, body);
@@ -130,7 +130,7 @@ impl LiveLog {
     pub fn flush(&mut self) {
         self.close();
         if let Some((since, bytes)) = self.left_out.take() {
-            self.put(since, &LiveBody::LeftOut { bytes });
+            self.put(since, &LivePayload::LeftOut { bytes });
         }
         if self.pending.is_empty() {
             return;
@@ -161,7 +161,7 @@ impl LiveLog {
         }
     }
 
-    fn put(&mut self, now: LivePosition, body: &LiveBody) {
+    fn put(&mut self, now: LivePosition, body: &LivePayload) {
         let n = self.n.unwrap_or_else(|| live_read::last_number(&self.run)) + 1;
         self.n = Some(n);
         let LivePosition { at, seq, iteration, .. } = now;

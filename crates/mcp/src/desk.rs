@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// A server with users, a queue and an audit log. Changes of a caller go through it, so that they are permitted,
 /// logged and limited as in the dashboard. All of it may block.
-pub trait Desk: Debug + Send + Sync {
+pub trait RunService: Debug + Send + Sync {
     /// The folder of a call. If none is named, but one is required, the server must have only one.
     ///
     /// # Errors If the folder isn't one of the server's.

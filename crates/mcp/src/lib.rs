@@ -5,7 +5,7 @@
 //! no more rights than the command line without a terminal: what a repo requests and the user hasn't allowed is
 //! refused without asking.
 //!
-//! Over the network a [`Desk`] is in between: a server that authenticates callers, logs their actions and has a
+//! Over the network a [`RunService`] is in between: a server that authenticates callers, logs their actions and has a
 //! queue.
 //!
 //! Answers are bounded: a model pays for every line.
@@ -18,6 +18,6 @@ mod server;
 mod tools;
 mod watch;
 
-pub use desk::Desk;
+pub use desk::RunService;
 pub use http::http_service;
 pub use server::{RalphServer, Role, serve_stdio};

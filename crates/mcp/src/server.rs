@@ -1,7 +1,7 @@
 //! The protocol layer: lists tools and resources, and checks permissions.
 
 use crate::answers::{result, words};
-use crate::desk::Desk;
+use crate::desk::RunService;
 use crate::resources;
 use crate::tools::{self, Arguments, TOOLS};
 use crate::watch::{Listener, blocking, watch};
@@ -44,7 +44,7 @@ pub struct RalphServer {
 #[derive(Debug, Clone)]
 enum Place {
     Folder(PathBuf),
-    Desk(Arc<dyn Desk>),
+    RunService(Arc<dyn RunService>),
 }
 
 impl RalphServer {
@@ -54,21 +54,21 @@ impl RalphServer {
     }
 
     /// A server for one caller of another server, which decides about changes.
-    pub fn at_desk(app: App, desk: Arc<dyn Desk>, role: Role) -> Self {
-        Self { app, place: Place::Desk(desk), role }
+    pub fn at_desk(app: App, desk: Arc<dyn RunService>, role: Role) -> Self {
+        Self { app, place: Place::RunService(desk), role }
     }
 
-    fn desk(&self) -> Option<&Arc<dyn Desk>> {
+    fn desk(&self) -> Option<&Arc<dyn RunService>> {
         match &self.place {
             Place::Folder(_) => None,
-            Place::Desk(desk) => Some(desk),
+            Place::RunService(desk) => Some(desk),
         }
     }
 
     async fn folder(&self, named: Option<String>, must_be_clear: bool) -> Result<PathBuf, AppError> {
         match &self.place {
             Place::Folder(folder) => Ok(folder.clone()),
-            Place::Desk(desk) => {
+            Place::RunService(desk) => {
                 let desk = desk.clone();
                 blocking(move || desk.folder(named.as_deref(), must_be_clear)).await
             }
@@ -112,7 +112,7 @@ struct Progress {
 }
 
 impl Listener for Progress {
-    async fn told(&mut self, number: u64, sentence: String) -> bool {
+    async fn send_progress(&mut self, number: u64, sentence: String) -> bool {
         let Some(token) = self.token.clone() else { return true };
         let note = ProgressNotificationParam::new(token, number as f64).with_message(sentence);
         self.peer.notify_progress(note).await.is_ok()

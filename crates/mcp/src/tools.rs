@@ -1,7 +1,7 @@
 //! The tools and their implementation.
 
 use crate::answers::Outcome;
-use crate::desk::Desk;
+use crate::desk::RunService;
 use ralph_loop_app::race::RaceBy;
 use ralph_loop_app::race::races;
 use ralph_loop_app::read::status;
@@ -231,7 +231,7 @@ impl Arguments {
 pub(crate) struct Here {
     pub app: App,
     pub folder: PathBuf,
-    pub desk: Option<Arc<dyn Desk>>,
+    pub desk: Option<Arc<dyn RunService>>,
 }
 
 /// Calls a tool. Blocks: a start waits until the run has begun.
@@ -314,7 +314,7 @@ fn start_run(app: &App, folder: &Path, args: &Arguments) -> Outcome {
     request.overrides.agents = args.texts("agents");
     request.overrides.verify = args.texts("verify");
     if args.flag("worktree") {
-        request.place = ralph_loop_app::PlaceRequest::Worktree;
+        request.place = ralph_loop_app::Workplace::Worktree;
     }
     let race = args.texts("race");
     match (race.is_empty(), args.text("best").map(RaceBy::parse).transpose()) {

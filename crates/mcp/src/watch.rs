@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(300);
 
 pub(crate) trait Listener {
     /// Reports an event: its number, and a sentence; false if the client disconnected.
-    fn told(&mut self, number: u64, sentence: String) -> impl Future<Output = bool> + Send;
+    fn send_progress(&mut self, number: u64, sentence: String) -> impl Future<Output = bool> + Send;
 }
 
 /// Waits until a run is over, needs the user, or the time is up.
@@ -39,7 +39,7 @@ pub(crate) async fn watch(
         for event in &events {
             number += 1;
             if let Some((_, sentence)) = describe(event).filter(|_| new)
-                && !listener.told(number, one_line(&sentence, 300)).await
+                && !listener.send_progress(number, one_line(&sentence, 300)).await
             {
                 return Ok(json!({"run_id": id, "watched": "the client disconnected"}));
             }

@@ -42,11 +42,12 @@ impl Post<'_> {
     }
 
     fn request(&self) -> Result<Request, String> {
-        let url = Url::parse(self.url).map_err(|_| "its address is no web address".to_owned())?;
+        let url = Url::parse(self.url).map_err(|_| "its address isn't a URL".to_owned())?;
         let mut request = Request::new(Method::POST, url)
             .body(HeaderValue::from_static("application/json"), self.body.clone());
         for (name, value) in &self.headers {
-            let value = HeaderValue::from_str(value).map_err(|_| format!("`{name}` is no usable header"))?;
+            let value =
+                HeaderValue::from_str(value).map_err(|_| format!("`{name}` isn't a valid header value"))?;
             request = request.header(HeaderName::from_static(name), value);
         }
         Ok(request)

@@ -81,7 +81,7 @@ impl Notifier for ChannelNotifier {
         let (channel, kind) = (self.name.as_str(), self.config.kind.as_str());
         match &sent {
             Ok(()) => tracing::debug!(channel, kind, occasion, "people told"),
-            Err(error) => tracing::debug!(channel, kind, occasion, error, "people not told"),
+            Err(error) => tracing::debug!(channel, kind, occasion, error, "user not notified"),
         }
         sent
     }

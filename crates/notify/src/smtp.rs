@@ -92,7 +92,7 @@ impl Server {
     fn protect(&self, stream: TcpStream) -> Result<Wire, String> {
         let config = client_config().map_err(|e| e.to_string())?;
         let name = ServerName::try_from(self.host.clone())
-            .map_err(|_| format!("`{}` is no name that a certificate can hold", self.host))?;
+            .map_err(|_| format!("`{}` isn't a valid server name for TLS", self.host))?;
         let connection = ClientConnection::new(config, name).map_err(|e| e.to_string())?;
         Ok(Wire::Protected(Box::new(StreamOwned::new(connection, stream))))
     }

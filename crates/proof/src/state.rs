@@ -1,9 +1,11 @@
 use ralph_loop_protocol::display::text::count;
 use ralph_loop_protocol::event::{CheckResult, TestsQuestion};
-use ralph_loop_protocol::proof::level::{HarnessChange, ProofLevel};
+use ralph_loop_protocol::proof::level::{HarnessChange, HarnessSource, ProofLevel};
 use ralph_loop_protocol::proof::{Difference, DifferenceKind, Suppression};
 use ralph_loop_task::config::{RequiredProof, TestsPolicy};
 use std::collections::{BTreeMap, BTreeSet};
+
+const GREEN_BEFORE: &str = "no check failed without the work";
 
 /// Names of tests that a difference lists.
 const NAMES_MAX: usize = 50;
@@ -144,7 +146,7 @@ fn step(state: &ProofState) -> Result<Verdict, Tree> {
     let originals = originals(state, commit)?;
     let verdict = match originals {
         Originals::Untouched => match state.red_to_green(commit) {
-            difference if difference.is_empty() => unverified("no check failed without the work"),
+            difference if difference.is_empty() => unverified(GREEN_BEFORE),
             difference => proven(ProofLevel::Independent, difference),
         },
         Originals::Pass(run) => match state.red_to_green(run) {
@@ -231,25 +233,21 @@ fn originals<'a>(state: &'a ProofState, commit: &TreeRun) -> Result<Originals<'a
     if holds(state, run) {
         return Ok(Originals::Pass(run));
     }
-    let soft = state.harness.iter().filter(|change| change.is_soft()).count();
-    if soft > 0 {
-        // If only such scripts changed, that tree is the commit.
-        if soft == state.harness.len() {
-            return Ok(Originals::PassWithScripts(
-                state
-                    .runs
-                    .get(&Tree::Commit)
-                    .filter(|_| fewer_tests(state, commit).is_empty())
-                    .ok_or(Tree::Commit)?,
-            ));
-        }
-        let again = state.run(Tree::OriginalTests)?;
-        if holds(state, again) {
-            return Ok(Originals::PassWithScripts(again));
-        }
-        return Ok(refused(state, again));
+    let outcome = refused(state, run);
+    let soft: Vec<&HarnessChange> = state.harness.iter().filter(|change| change.is_soft()).collect();
+    // Without a module that the product needs, the original tests can't be loaded. If they load and fail, it only
+    // hides an installed one.
+    let only_hides = soft.iter().all(|change| change.source == HarnessSource::Shadow && !change.named);
+    if soft.is_empty() || only_hides && matches!(outcome, Originals::Fail(_)) {
+        return Ok(outcome);
     }
-    Ok(refused(state, run))
+    // If only such files changed, that tree is the commit.
+    if soft.len() == state.harness.len() {
+        let same = state.runs.get(&Tree::Commit).filter(|_| fewer_tests(state, commit).is_empty());
+        return Ok(Originals::PassWithScripts(same.ok_or(Tree::Commit)?));
+    }
+    let again = state.run(Tree::OriginalTests)?;
+    Ok(if holds(state, again) { Originals::PassWithScripts(again) } else { refused(state, again) })
 }
 
 /// Whether every required check passes in a run, with at least the original number of tests.
@@ -266,7 +264,7 @@ fn refused<'a>(state: &ProofState, run: &'a TreeRun) -> Originals<'a> {
     // edited it.
     let edited = state.harness.iter().any(|change| !change.added && !change.is_manifest());
     let is_refusal = |result: &&CheckResult| match result.tests {
-        Some(tests) => tests.failed > 0 && !result.failing.iter().any(|name| name.contains("_FailedTest")),
+        Some(tests) => tests.failed > 0 && !result.failing.iter().any(|name| is_unloadable(state, name)),
         None => {
             state.executed_before(&result.name) == 0
                 && (edited || state.before(&result.name).is_some_and(|before| before.passed))
@@ -282,8 +280,18 @@ fn refused<'a>(state: &ProofState, run: &'a TreeRun) -> Originals<'a> {
     }
 }
 
+/// Whether a failing "test" is a file that the runner couldn't load: unittest names its stand-in, node the file.
+fn is_unloadable(state: &ProofState, name: &str) -> bool {
+    let known =
+        state.baseline.iter().flatten().any(|result| result.failing.iter().any(|failing| failing == name));
+    name.contains("_FailedTest") || !known && state.harness.iter().any(|change| name.ends_with(&change.path))
+}
+
 /// Run C: whether new or changed tests fail on the original product.
 fn by_new_tests(state: &ProofState, commit: &TreeRun) -> Result<Verdict, Tree> {
+    if state.harness.iter().all(HarnessChange::is_soft) {
+        return Ok(unverified(GREEN_BEFORE));
+    }
     let run = state.run(Tree::OriginalProduct)?;
     let mut difference = Vec::new();
     for name in &state.required {
@@ -308,7 +316,7 @@ fn by_new_tests(state: &ProofState, commit: &TreeRun) -> Result<Verdict, Tree> {
         difference.push(Difference { check: name.clone(), tests, kind });
     }
     Ok(match difference.is_empty() {
-        true => unverified("the changed tests pass without the work, too"),
+        true => unverified("the changed tests and scripts pass without the rest of the work"),
         false => proven(ProofLevel::OwnTests, difference),
     })
 }
@@ -363,7 +371,6 @@ impl Verdict {
 mod tests {
     use super::*;
     use ralph_loop_protocol::id::{Digest, TreeId};
-    use ralph_loop_protocol::proof::level::HarnessSource;
     use ralph_loop_protocol::proof::test_counts::TestCounts;
 
     /// A check's end: `+3` three tests pass, `-1/3` one of three fails, `ok` and `no` without a report,
@@ -400,7 +407,11 @@ mod tests {
         HarnessChange {
             path: "tests/a.py".into(),
             added: kind == "added",
-            source: if kind == "watched" { HarnessSource::Watched } else { HarnessSource::Glob },
+            source: match kind {
+                "watched" => HarnessSource::Watched,
+                "shadow" => HarnessSource::Shadow,
+                _ => HarnessSource::Glob,
+            },
             named: kind == "named",
             what: kind.into(),
         }
@@ -481,9 +492,15 @@ mod tests {
             // Scripts that may be the product.
             ("no", &["watched"], &[(B, "ok"), (A, "no")], "BA own tests"),
             ("no", &["watched"], &[(B, "ok"), (A, "ok")], "BA independent"),
+            ("ok", &["watched"], &[(B, "ok"), (A, "no")], "BA unverified"),
+            ("ok", &["watched", "changed"], &[(B, "ok"), (A, "ok"), (C, "no")], "BAC own tests"),
             ("no", &["watched", "changed"], &[(B, "ok"), (A, "no"), (A2, "ok")], "BAa own tests"),
             ("no", &["watched", "changed"], &[(B, "ok"), (A, "no"), (A2, "no")], "BAa asks"),
             ("-1/1", &["named"], &[(B, "+1"), (A, "-1/1")], "BA own tests"),
+            // A new module named like an installed one.
+            ("-1/3", &["shadow"], &[(B, "+3"), (A, "+3")], "BA independent"),
+            ("-1/3", &["shadow"], &[(B, "+3"), (A, "-1/3")], "BA asks"),
+            ("-1/3", &["shadow"], &[(B, "+3"), (A, "none")], "BA own tests"),
         ];
         for (before, changes, trees, want) in cases {
             assert_eq!(
@@ -492,6 +509,34 @@ mod tests {
                 "{before} {changes:?} {trees:?}"
             );
         }
+    }
+
+    #[test]
+    fn file_that_cannot_be_loaded_is_not_a_failed_test() {
+        let named = |name: &str| CheckResult { failing: vec![name.to_owned()], ..result("-1/3") };
+        let outcome = |before: CheckResult, name: &str| {
+            let runs = [(Tree::Commit, result("+3")), (Tree::OriginalHarness, named(name))];
+            let state = ProofState {
+                required: vec!["tests".into()],
+                baseline: Some(vec![before]),
+                has_diff: true,
+                harness: vec![change("changed")],
+                runs: runs
+                    .map(|(tree, result)| (tree, TreeRun { results: vec![result], problems: Vec::new() }))
+                    .into(),
+                ..ProofState::default()
+            };
+            let Next::Done(verdict) = next(&state) else { panic!("everything ran") };
+            verdict.level
+        };
+        assert_eq!(outcome(result("+3"), "/tmp/x/tests/a.py"), Some(ProofLevel::Unverified));
+        assert_eq!(outcome(result("+3"), "unittest.loader._FailedTest.a"), Some(ProofLevel::Unverified));
+        assert_eq!(outcome(result("+3"), "adds"), None);
+        assert_eq!(
+            outcome(named("/tmp/x/tests/a.py"), "/tmp/x/tests/a.py"),
+            None,
+            "it ran and failed before"
+        );
     }
 
     #[test]

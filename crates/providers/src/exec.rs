@@ -48,10 +48,10 @@ pub(crate) fn exec<M: Machine>(
         return Err(cannot("the command is empty".into()));
     }
     if let Some((name, _)) = request.env.iter().find(|(name, _)| !is_name(name)) {
-        return Err(cannot(format!("`{name}` is no name for a variable")));
+        return Err(cannot(format!("`{name}` isn't a valid variable name")));
     }
     if request.argv.iter().chain(request.env.iter().map(|(_, value)| value)).any(|word| word.contains('\0')) {
-        return Err(cannot("a word holds a NUL byte".into()));
+        return Err(cannot("an argument contains a NUL byte".into()));
     }
     let started = Instant::now();
     let sink: &mut dyn ExecSink = &mut Heard { sink, said: None };
@@ -324,10 +324,10 @@ fn news(text: &str) -> Result<News, String> {
         None if said == "-" => None,
         None if said == "lost" || said == "gone" => Some(Ended::Lost),
         Some((code, left)) => Some(Ended::Code {
-            code: code.parse().map_err(|_| format!("`{code}` is no exit code"))?,
+            code: code.parse().map_err(|_| format!("`{code}` isn't an exit code"))?,
             survivors: left.trim().parse().unwrap_or(0),
         }),
-        None => return Err(format!("`{said}` is no state")),
+        None => return Err(format!("`{said}` isn't a known state")),
     };
     let bytes = |mark: &str| match line(mark) {
         None | Some("") => Ok(Vec::new()),

@@ -211,8 +211,9 @@ impl VendorClient {
 
     fn request(&self, call: &VendorRequest) -> Result<Request, ProviderError> {
         let url = Url::parse(&call.url).map_err(|e| self.garbled(&call.what, format!("the address: {e}")))?;
-        let unusable =
-            |name: &str| self.garbled(&call.what, format!("`{name}` is no usable header: is the key whole?"));
+        let unusable = |name: &str| {
+            self.garbled(&call.what, format!("`{name}` isn't a valid header value: is the key complete?"))
+        };
         let mut request = Request::new(call.method.clone(), url);
         for (name, value) in &call.headers {
             let mut value = HeaderValue::from_str(value).map_err(|_| unusable(name))?;
@@ -248,11 +249,11 @@ impl VendorClient {
             401 | 403 => "check the key and what it may do",
             402 => "check the account's credit",
             404 => "it may be gone; list the sandboxes to see",
-            409 => "another operation on it goes on; try again later",
+            409 => "another operation is in progress; try again later",
             413 | 507 => "it is too large for the sandbox",
             429 => "too many calls or sandboxes at once: wait, or ask the vendor for more",
             500.. => "the vendor has trouble; try again later",
-            _ => "check what was asked for against the vendor's limits",
+            _ => "compare the request with the vendor's limits",
         };
         let said = self.clean(&said(&answer.body));
         let after = retry_after(&answer.headers);

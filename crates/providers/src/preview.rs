@@ -14,7 +14,7 @@ const HEADER_MAX: usize = 4096;
 pub(crate) fn checked(http: &VendorClient, server: &str, preview: Preview) -> Result<Preview, ProviderError> {
     let refused = |why: &str| Err(http.garbled("open a port", why));
     let Some(host) = plain_host(&preview.url) else {
-        return refused("what it calls an address is no plain one of the web");
+        return refused("its address isn't a plain http(s) URL");
     };
     if is_near(&host) && !plain_host(server).is_some_and(|host| is_near(&host)) {
         return refused("the address it gives is one of this machine or its network");
@@ -22,7 +22,7 @@ pub(crate) fn checked(http: &VendorClient, server: &str, preview: Preview) -> Re
     let is_plain = |value: &String| value.len() <= HEADER_MAX && value.bytes().all(|b| b.is_ascii_graphic());
     match preview.headers.values().all(is_plain) {
         true => Ok(preview),
-        false => refused("a header of the address is no plain word"),
+        false => refused("a header of the address isn't plain text"),
     }
 }
 

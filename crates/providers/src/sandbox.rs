@@ -6,8 +6,8 @@ use crate::http::{VendorClient, never_stop};
 use crate::machine::Machine;
 use crate::{paths, preview, script};
 use ralph_loop_domain::ports::{
-    ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxCapabilities, SandboxError,
-    Surroundings, WriteMode,
+    ExecOutcome, ExecRequest, ExecSink, HostAccess, ManagedSandbox, Preview, Sandbox, SandboxCapabilities,
+    SandboxError, WriteMode,
 };
 use ralph_loop_http::random_word;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ impl<M: Machine> CloudSandbox<M> {
         )?;
         let root = PathBuf::from(out.trim_end_matches('\n'));
         if !root.is_absolute() {
-            return Err(http.garbled("make the workspace", format!("`{}` is no folder", root.display())));
+            return Err(http.garbled("make the workspace", format!("`{}` isn't a folder", root.display())));
         }
         Ok(Self { machine: Arc::new(machine), http, root, orphan_after })
     }
@@ -57,7 +57,7 @@ impl<M: Machine> CloudSandbox<M> {
     fn stat(&self, verb: &'static str, path: &Path) -> Result<(String, PathKind), SandboxError> {
         let whole = paths::inside(&self.root, path)?;
         let script = script::stat(&self.root.to_string_lossy(), &whole);
-        let out = self.machine.done(&self.http, "look at a file", &script)?;
+        let out = self.machine.done(&self.http, "read a file", &script)?;
         let words: Vec<&str> = out.split_whitespace().collect();
         let found = match words.as_slice() {
             ["outside"] => return Err(SandboxError::OutsideWorkspace(path.to_owned())),
@@ -88,7 +88,7 @@ impl<M: Machine> Sandbox for CloudSandbox<M> {
     }
 
     fn capabilities(&self) -> SandboxCapabilities {
-        SandboxCapabilities { surroundings: Surroundings::Own }
+        SandboxCapabilities { surroundings: HostAccess::Own }
     }
 
     fn root(&self) -> &Path {
@@ -181,7 +181,7 @@ impl<M: Machine> Sandbox for CloudSandbox<M> {
 
     fn with_root(&self, root: &Path) -> Result<Box<dyn Sandbox>, SandboxError> {
         let text = root.to_str().filter(|_| root.is_absolute());
-        let text = text.ok_or_else(|| refused("open", root, "it is no absolute path"))?;
+        let text = text.ok_or_else(|| refused("open", root, "it isn't an absolute path"))?;
         let asked = format!("cd {} 2>/dev/null && pwd -P", script::quoted(text));
         let shell = self.machine.shell(&self.http, &asked, &mut never_stop)?;
         if shell.code != 0 {

@@ -49,7 +49,7 @@ pub fn remove_tree(path: impl AsRef<Path>) -> io::Result<()> {
 }
 
 /// The mode that restores an owner's permissions; `None` if it has them, or isn't a folder.
-fn mended(mode: RawMode) -> Option<Mode> {
+fn restored_mode(mode: RawMode) -> Option<Mode> {
     let taken = FileType::from_raw_mode(mode) == FileType::Directory && mode & OWNER != OWNER;
     taken.then(|| Mode::from_raw_mode(mode & 0o7777 | OWNER))
 }
@@ -59,7 +59,7 @@ pub(crate) fn restore_at(folder: impl AsFd, name: &Path) -> io::Result<()> {
     match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(error.into()),
-        Ok(stat) => match mended(stat.st_mode) {
+        Ok(stat) => match restored_mode(stat.st_mode) {
             None => Ok(()),
             // Never through a link: whatever has its name now, nothing outside is changed.
             Some(mode) => Ok(rustix::fs::chmodat(&folder, name, mode, AtFlags::SYMLINK_NOFOLLOW)?),
@@ -78,7 +78,7 @@ pub(crate) fn restore_at(folder: impl AsFd, name: &Path) -> io::Result<()> {
         Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    let Some(mode) = mended(rustix::fs::fstat(&named)?.st_mode) else { return Ok(()) };
+    let Some(mode) = restored_mode(rustix::fs::fstat(&named)?.st_mode) else { return Ok(()) };
     // Through the handle: whatever has its name now stays unchanged.
     Ok(rustix::fs::chmod(format!("/proc/self/fd/{}", named.as_raw_fd()), mode)?)
 }
@@ -154,7 +154,7 @@ mod tests {
         {
             assert_eq!(mode(&tree.join(path)), wanted, "{path}");
         }
-        assert_eq!(mode(&other), 0o500, "what a link leads to is somebody else's");
+        assert_eq!(mode(&other), 0o500, "a link's target isn't changed");
         restore_owner(tree.join("a/link")).unwrap();
         assert_eq!(mode(&other), 0o500);
 

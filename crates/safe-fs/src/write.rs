@@ -104,7 +104,7 @@ impl SafeDir {
                 },
             }
         }
-        Err(invalid("somebody puts something else there again and again"))
+        Err(invalid("another process keeps replacing the file"))
     }
 
     /// Renames a file or link below the folder.
@@ -144,7 +144,7 @@ impl SafeDir {
                 done => return Ok(done?),
             }
         }
-        Err(invalid("somebody puts something else there again and again"))
+        Err(invalid("another process keeps replacing the file"))
     }
 
     pub fn read_link(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
@@ -249,7 +249,7 @@ fn remove_special(folder: &OwnedFd, name: &Path) -> io::Result<()> {
     match kind_of(FileType::from_raw_mode(stat.st_mode)) {
         Kind::Link | Kind::Special => Ok(rustix::fs::unlinkat(folder, name, AtFlags::empty())?),
         Kind::File => Ok(()),
-        Kind::Folder => Err(invalid("a folder is in its place")),
+        Kind::Folder => Err(invalid("a folder has that name")),
     }
 }
 

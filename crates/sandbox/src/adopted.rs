@@ -2,7 +2,7 @@
 //!
 //! If this process adopts orphans, they become its children. It has other children (git, other guards), so nothing is
 //! killed just for being a child. One of three marks identifies an orphan: the run's variable in its environment, the
-//! session of the command that ran, or, if it has shed both, a session of its own with the memory mark that only
+//! session of the command that ran, or, if it has shed both, its own session with the memory mark that only
 //! commands get. Without adoption, the first two marks find orphans anywhere.
 
 use crate::{RUN_MARK, os};
@@ -25,8 +25,8 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 ///
 /// Only for a program that owns all its children: it also gets the orphans of other children and must wait for those.
 /// The binary `ralph` calls it; without it, the last of the three orphan marks isn't used.
-pub fn adopt_orphans() -> Result<(), SandboxError> {
-    os::adopt_orphans()
+pub fn become_subreaper() -> Result<(), SandboxError> {
+    os::become_subreaper()
         .map_err(|errno| SandboxError::Broken(format!("orphans cannot be adopted: {}", errno.desc())))?;
     ASKED.store(true, Ordering::Relaxed);
     Ok(())

@@ -36,13 +36,13 @@ impl LeaseClock {
     }
 
     /// The present time, for [`Self::extend`].
-    pub fn now() -> Moment {
-        Moment(now_ms())
+    pub fn now() -> MonotonicTime {
+        MonotonicTime(now_ms())
     }
 
     /// Extends the lease to `time` after `since`. Pass the moment before requesting it, so that it is never longer
     /// than granted.
-    pub fn extend(&self, since: Moment, time: Duration) -> std::io::Result<()> {
+    pub fn extend(&self, since: MonotonicTime, time: Duration) -> std::io::Result<()> {
         self.write(since.0.saturating_add(millis(time)))
     }
 
@@ -69,9 +69,9 @@ impl LeaseClock {
 
 /// A time of the monotonic clock.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment(u64);
+pub struct MonotonicTime(u64);
 
-impl Moment {
+impl MonotonicTime {
     /// The time since then.
     pub fn elapsed(self) -> Duration {
         Duration::from_millis(now_ms().saturating_sub(self.0))

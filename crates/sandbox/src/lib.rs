@@ -4,11 +4,11 @@
 //! command starts, whatever session or process group it hides in. When a command ends, is stopped or times out, the
 //! guard kills and reaps the rest and only then reports the end. When `ralph` dies, the guard sees its socket close,
 //! does the same, and releases the run's lock last. If the guard is killed, its leftovers are found and ended;
-//! [`adopt_orphans`] makes that certain. [`sweep`] is the last safety net when a run is resumed.
+//! [`become_subreaper`] makes that certain. [`sweep`] is the last safety net when a run is resumed.
 //!
 //! Any program may own sandboxes, many at a time and from several threads: it calls [`init`] first in its `main`, or
-//! names another program as the guard. Nothing of its process changes unless it asks for that ([`adopt_orphans`],
-//! [`let_go_of_code`]).
+//! names another program as the guard. Nothing of its process changes unless it asks for that ([`become_subreaper`],
+//! [`release_code_pages`]).
 //!
 //! [`memory::MemorySandbox`] implements the port without processes or files, for tests of the engine.
 //!
@@ -42,15 +42,15 @@ pub use local::{LocalManaged, LocalOptions, LocalProvider, LocalSandbox};
 pub use local::{egress, escapes};
 pub use memory::{MemoryExit, MemoryFiles, MemoryManaged, MemoryProvider, MemorySandbox, MemoryWorkspace};
 
-pub use adopted::adopt_orphans;
+pub use adopted::become_subreaper;
 pub use git_identity::GitIdentity;
 pub use helper::{helper, init};
-pub use lease_clock::{LeaseClock, Moment};
+pub use lease_clock::{LeaseClock, MonotonicTime};
 pub use sweep::sweep;
 
 /// Releases the memory of code that isn't needed now; the binary `ralph` calls it once a run is set up.
-pub fn let_go_of_code() {
-    os::raw::let_go_of_code();
+pub fn release_code_pages() {
+    os::raw::release_code_pages();
 }
 
 /// The variable that marks every process of a run; its value is the run id.

@@ -137,7 +137,7 @@ fn destroy(host: &Host, name: &str) -> Result<(), SandboxError> {
         return Ok(());
     }
     if !name.starts_with(OURS) {
-        return Err(SandboxError::Broken(format!("`{name}` was not made by ralph; it stays as it is")));
+        return Err(SandboxError::Broken(format!("`{name}` wasn't created by ralph; not changed")));
     }
     match host.tool {
         Tool::Sbx(_) => host.must(&["rm", "-f", name]).map(drop),

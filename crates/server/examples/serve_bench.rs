@@ -1,8 +1,8 @@
-//! How fast and how small a server is: `cargo run --release -p ralph-loop-server --example serve_bench -- RALPH [--rows N] [--runs N [--sandboxed]] [--browser]`.
+//! Measures a server's speed and memory: `cargo run --release -p ralph-loop-server --example serve_bench -- RALPH [--rows N] [--runs N [--sandboxed]] [--browser]`.
 //!
-//! RALPH is the binary that is measured. In a home of its own it fills an index with rows, starts the server and measures: the
+//! RALPH is the measured binary. In a separate home, it fills an index with rows, starts the server and measures the
 //! time to the first answer, the list (p50, p99), events on their way to a watcher (p50, p99), and with `--runs` the memory of the
-//! server and of each run. With `--browser`, where Node and the page's packages are, also how soon events are on the page.
+//! server and of each run. With `--browser` (needs Node and the dashboard's packages) also how soon the page shows events.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,

@@ -120,7 +120,7 @@ pub fn refuse_guessing(server: &Server, from: IpAddr) -> Result<(), Problem> {
         None => Ok(()),
         Some(wait) => {
             let seconds = wait.as_secs().max(1);
-            Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens came from here")
+            Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens from this address")
                 .hint(format!("try again in {seconds} seconds"))
                 .with("retry_after", seconds))
         }
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_somebody_else_that_leads_here_is_known() {
+    fn a_foreign_host_name_for_this_machine_is_detected() {
         let named = |host: &str| is_named_locally(&headers(&[("host", host)]));
         for own in ["localhost", "LOCALHOST:8000", "127.0.0.1:8000", "127.8.8.8", "[::1]:8000", "[::1]"] {
             assert!(named(own), "{own}");

@@ -1,7 +1,7 @@
 //! One run as lists show it.
 
 use jiff::Timestamp;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::start::asked_by;
 use ralph_loop_domain::state::Stage;
 use ralph_loop_domain::view;
@@ -84,7 +84,7 @@ pub struct RunRow {
 
 impl RunRow {
     /// The row of a run.
-    pub fn of(reading: &RunReading, person: Option<String>) -> Self {
+    pub fn of(reading: &RunSnapshot, person: Option<String>) -> Self {
         let (state, spec) = (&reading.state, &reading.state.spec);
         let current = state.iterations.current.as_ref();
         let last = state.iterations.history.back();
@@ -203,7 +203,7 @@ const SEARCH_MAX: usize = 2000;
 const NOW_MAX: usize = 240;
 
 /// The current activity, question or result. Without ages, so that a rebuilt index has the same rows.
-fn now(reading: &RunReading) -> String {
+fn now(reading: &RunSnapshot) -> String {
     let state = &reading.state;
     let current = state.iterations.current.as_ref();
     let words = if let Some(end) = &state.result.finished {

@@ -56,7 +56,7 @@ async fn run(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> R
     let url = env.vars().filled("RALPH_DB_URL");
     let index = Arc::new(Index::open(url.as_deref(), &options.folder, &own).await?);
     let secrets = Arc::new(Secrets::open(&own, env.vars())?);
-    let web = App::new(env.clone().with_face("web"));
+    let web = App::new(env.clone().with_face("web").for_server());
     let live = Live::new(web.clone(), home.clone(), index.clone());
     let scheduler = Scheduler::new(
         web.clone(),
@@ -90,7 +90,7 @@ async fn run(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> R
     fleet_work::begin(&server);
     fleet_secrets::begin(&server);
     let address = listener.local_addr().map_err(|e| AppError::environment(format!("no address: {e}")))?;
-    ready(&told(&server, address, token, index.set_aside())?);
+    ready(&ready_info(&server, address, token, index.set_aside())?);
     let router = routes::router(server.clone())
         .layer(middleware::from_fn_with_state(server.clone(), layers::around))
         .into_make_service_with_connect_info::<SocketAddr>();
@@ -109,7 +109,7 @@ async fn run(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> R
     Ok(())
 }
 
-fn told(
+fn ready_info(
     server: &Server,
     address: SocketAddr,
     token: String,

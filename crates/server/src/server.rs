@@ -168,7 +168,7 @@ impl Server {
         };
         self.audit.note(entry).map_err(|e| {
             Problem::internal(format!("can't write the audit log: {e}"))
-                .hint("make room on the disk; nothing was done")
+                .hint("free disk space; nothing was done")
         })
     }
 

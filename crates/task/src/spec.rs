@@ -98,6 +98,12 @@ impl Task {
         let all: Vec<&str> = [self.title.as_str(), self.text.as_str()].into_iter().chain(criteria).collect();
         all.join("\n")
     }
+
+    /// Whether it is a text without a separate file: `ralph run "…"` keeps it in `.ralph/tasks/`.
+    pub fn is_sentence(&self) -> bool {
+        let name = self.source.strip_prefix(".ralph/tasks/");
+        self.dialect == Dialect::PromptMd && name.is_some_and(|name| !name.contains('/'))
+    }
 }
 
 fn prompt_md() -> Dialect {

@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::process::Command;
 
-/// The address of the engine; where none can run, the test says that it is skipped.
+/// The engine's URL; if none can run, the test is skipped with a message.
 ///
 /// # Panics
 ///
-/// Where one should run and does not start.
+/// If an engine should run and doesn't start.
 pub fn engine() -> Option<String> {
     match std::env::var("RALPH_TEST_DOCKER") {
         Ok(word) if word == "0" => {

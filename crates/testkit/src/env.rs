@@ -16,7 +16,7 @@ pub struct TestEnv {
 /// A command that has ended.
 #[derive(Debug, Clone)]
 pub struct Finished {
-    /// Exit code; `None` where a signal ended it.
+    /// Exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     /// Everything on stdout.
     pub stdout: String,
@@ -30,7 +30,7 @@ impl Finished {
         let line = self.stdout.lines().last().unwrap_or_default();
         serde_json::from_str(line).unwrap_or_else(|e| panic!("no JSON ({e}) in the last line of {self:?}"))
     }
-    /// Asserts the exit code, showing everything where it differs.
+    /// Asserts the exit code; shows all output if it differs.
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
@@ -48,7 +48,7 @@ pub(crate) fn search_path() -> String {
 impl TestEnv {
     /// A machine with this `ralph`.
     pub fn new(ralph: impl Into<PathBuf>) -> Self {
-        // Modes of files are the same whatever the user's shell sets.
+        // File modes must not depend on the user's umask.
         nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o022));
         let temp = tempfile::Builder::new().prefix("ralph-test-").tempdir().expect("a temporary folder");
         let env = Self { temp, ralph: ralph.into() };
@@ -63,7 +63,7 @@ impl TestEnv {
         self.temp.path().canonicalize().expect("the folder exists").join(name)
     }
 
-    /// The variables that make a process live on this machine.
+    /// The environment variables of this test machine.
     pub fn vars(&self) -> Vec<(String, String)> {
         let path = |name: &str| self.path(name).display().to_string();
         let mut vars = vec![
@@ -85,8 +85,17 @@ impl TestEnv {
 
     /// Writes the user's own configuration.
     pub fn user_config(&self, value: &serde_json::Value) {
-        std::fs::create_dir_all(self.path("config/ralph")).expect("a folder");
-        std::fs::write(self.path("config/ralph/config.json"), value.to_string()).expect("a file");
+        self.write_config("config/ralph", value);
+    }
+
+    /// Writes the configuration of a server of this machine.
+    pub fn server_config(&self, value: &serde_json::Value) {
+        self.write_config("config/ralph/server", value);
+    }
+
+    fn write_config(&self, folder: &str, value: &serde_json::Value) {
+        std::fs::create_dir_all(self.path(folder)).expect("a folder");
+        std::fs::write(self.path(folder).join("config.json"), value.to_string()).expect("a file");
     }
 
     /// A command on this machine.
@@ -136,8 +145,8 @@ impl TestEnv {
     }
 }
 
-/// Looks again and again until `look` finds something; fails the test after some minutes, just before the test runner's
-/// own limit, so that a busy machine is not taken for a fault.
+/// Polls until `look` finds something; fails the test after some minutes, just before the test runner's
+/// own limit, so that a busy machine doesn't fail the test.
 #[track_caller]
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(200);
@@ -150,7 +159,7 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Whether a process of this id exists and is no zombie.
+/// Whether a process with this id exists and isn't a zombie.
 pub fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')')

@@ -1,5 +1,6 @@
-//! What tests of `ralph` stand on: a user's machine in a temporary folder, fixture repos, and the real binary run in it;
-//! a scripted model server ([`model_server`]), clouds that run on this machine ([`fake_daytona`], [`fake_e2b`], [`fake_vercel`]), a GitHub of its own ([`fake_github`]); one suite for every sandbox ([`conformance`]).
+//! Test support for `ralph`: a user's machine in a temporary folder, fixture repos, and the real binary;
+//! a scripted model server ([`model_server`]); fake clouds ([`fake_daytona`], [`fake_e2b`], [`fake_vercel`]) and a fake GitHub
+//! ([`fake_github`]); and one conformance suite for every sandbox ([`conformance`]).
 
 pub mod conformance;
 pub mod docker;
@@ -22,7 +23,7 @@ pub use repo::TestRepo;
 
 use std::ffi::{OsStr, OsString};
 
-/// The variables that a test was started with, but for its language, its time zone, settings of git and shims.
+/// The test's environment variables, except language, time zone, git settings and shims.
 #[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
 pub fn vars() -> ralph_loop_domain::vars::Vars {
     let own = [("LANG", "C.UTF-8".into()), ("TZ", "UTC".into()), ("PATH", env::search_path().into())];
@@ -35,7 +36,7 @@ pub fn vars() -> ralph_loop_domain::vars::Vars {
     kept.into_iter().chain(own.map(|(name, value)| (OsString::from(name), value))).collect()
 }
 
-/// Says that a test cannot run here, where both people and CI look for it.
+/// Reports a skipped test where both users and CI see it.
 #[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
 pub fn skip(reason: &str) {
     use std::io::Write as _;
@@ -48,8 +49,8 @@ pub fn skip(reason: &str) {
     }
 }
 
-/// The suite that every sandbox passes, as a test of its own: a name for the test, how a sandbox is made, and what it says it can
-/// do. What is left out stands behind that, each with its reason.
+/// The suite that every sandbox passes, as a separate test: the test's name, how to create a sandbox, and its capabilities. Checks to
+/// leave out come last, each with its reason.
 ///
 /// ```ignore
 /// use ralph_loop_domain::ports::Capabilities;

@@ -1,4 +1,4 @@
-//! As much of libtest as `cargo test` and `cargo nextest` ask for, for test programs with a `main` of their own.
+//! The part of libtest that `cargo test` and `cargo nextest` need, for test programs with their own `main`.
 #![allow(clippy::print_stdout, reason = "this is the harness of its tests")]
 #![allow(clippy::disallowed_methods, reason = "a harness reads its own arguments")]
 
@@ -13,7 +13,7 @@ pub fn run(tables: &[&[Test<'_>]]) -> ExitCode {
     let has = |flag: &str| args.iter().any(|arg| arg == flag);
     let tests = || tables.iter().copied().flatten();
     if has("--list") {
-        // None of them is ignored.
+        // No test is ignored.
         for (name, _) in tests().filter(|_| !has("--ignored")) {
             println!("{name}: test");
         }

@@ -1,4 +1,4 @@
-//! Pages for tests with a browser: a server of the host that nobody in a sandbox may reach, and what tests of that kind share.
+//! Pages for browser tests: a host server that must be unreachable from a sandbox, and shared helpers.
 
 use crate::model_server::ModelServer;
 use std::io::{self, Read as _, Write as _};
@@ -6,19 +6,19 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What the page of [`HostServer`] says.
+/// The page text of [`HostServer`].
 pub const HOSTS_PAGE: &str = "the host's own page";
 
-/// A server of the host that nobody in a sandbox may reach; counts who tries.
+/// A host server that must be unreachable from a sandbox; counts requests.
 #[derive(Debug)]
 pub struct HostServer {
-    /// Where it listens.
+    /// The listening address.
     pub port: u16,
     calls: Arc<AtomicUsize>,
 }
 
 impl HostServer {
-    /// Starts it; it lives as long as the process.
+    /// Starts the server for the lifetime of the process.
     pub fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
@@ -36,13 +36,13 @@ impl HostServer {
         Ok(Self { port, calls })
     }
 
-    /// How often somebody has called it.
+    /// The number of requests.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }
 }
 
-/// What `address` answers to who asks for its first page.
+/// The response of `address` to a request for `/`.
 pub fn get(address: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.write_all(b"GET /index.html HTTP/1.0\r\n\r\n")?;
@@ -51,7 +51,7 @@ pub fn get(address: &str) -> io::Result<String> {
     Ok(answer)
 }
 
-/// The address that an event tells people of, without its scheme.
+/// The URL in an event for the user, without its scheme.
 pub fn preview(result: &str) -> Option<String> {
     let shown = result.split("people see it at http://").nth(1)?;
     Some(shown.chars().take_while(|c| c.is_ascii_digit() || ".:".contains(*c)).collect())
@@ -66,7 +66,7 @@ pub fn scripted_profile(server: &ModelServer) -> String {
     )
 }
 
-/// Everything that the model of that script was sent.
+/// All requests to that script's model.
 pub fn asked(server: &ModelServer) -> String {
     server.requests("work", "anthropic").into_iter().map(|request| request.body.to_string()).collect()
 }

@@ -1,15 +1,15 @@
-//! A Postgres of a test's own, ended with it.
+//! A Postgres server for one test, ended with it.
 #![allow(clippy::disallowed_methods, reason = "tests are a border, and start processes")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A server on a socket in a folder of its own.
+/// A server on a socket in a separate folder.
 #[derive(Debug)]
 pub struct Postgres {
     folder: PathBuf,
-    /// Its address.
+    /// Its URL.
     pub url: String,
 }
 
@@ -17,7 +17,7 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres")
 }
 
-/// A place that no other one has.
+/// A unique folder.
 fn folder() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -25,7 +25,7 @@ fn folder() -> PathBuf {
 }
 
 impl Postgres {
-    /// Starts one; where that cannot be, the test says that it is skipped.
+    /// Starts a server; if that isn't possible, the test is skipped with a message.
     pub fn start() -> Option<Self> {
         let folder = folder();
         let done = Command::new(script()).arg("start").arg(&folder).output().ok()?;
@@ -37,16 +37,16 @@ impl Postgres {
         Some(Self { folder, url })
     }
 
-    /// Where its socket is.
+    /// The folder of its socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.join(".s.PGSQL.5432")
     }
 
-    /// A synchronous standby of it: whatever is committed here is there, too.
+    /// Starts a synchronous standby, which has every committed transaction.
     ///
     /// # Panics
     ///
-    /// Where it does not come up.
+    /// If it doesn't start.
     pub fn standby(&self) -> Self {
         let folder = folder();
         let mut command = Command::new(script());
@@ -58,7 +58,7 @@ impl Postgres {
         Self { folder, url }
     }
 
-    /// Ends it as a crash would.
+    /// Kills it like a crash.
     pub fn crash(&self) {
         let _ = Command::new(script()).arg("crash").arg(&self.folder).status();
     }
@@ -67,17 +67,17 @@ impl Postgres {
     ///
     /// # Panics
     ///
-    /// Where it stays a standby.
+    /// If it stays a standby.
     pub fn promote(&self) {
         let done = Command::new(script()).arg("promote").arg(&self.folder).status();
         assert!(done.is_ok_and(|status| status.success()), "the standby did not become the primary");
     }
 
-    /// Ends it as a crash would, and starts it again.
+    /// Kills it like a crash, and restarts it.
     ///
     /// # Panics
     ///
-    /// Where it does not come up again.
+    /// If it doesn't restart.
     pub fn restart(&self) {
         let done = Command::new(script()).arg("restart").arg(&self.folder).status();
         assert!(done.is_ok_and(|status| status.success()), "Postgres did not come up again");

@@ -1,4 +1,4 @@
-//! Prism, the proxy that holds clients and fakes to a published specification.
+//! Prism, the proxy that checks clients and fakes against a published specification.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests start processes and wait for them")]
 
@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Prism {
     child: Child,
-    /// Its address.
+    /// Its URL.
     pub url: String,
 }
 
 impl Prism {
-    /// Between a client and `upstream`, after `spec`.
+    /// Starts Prism between a client and `upstream`, with `spec`.
     pub fn start(program: &Path, spec: &Path, upstream: &str) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let log = tempfile::NamedTempFile::new().unwrap();
@@ -49,7 +49,7 @@ impl Drop for Prism {
     }
 }
 
-/// The program and the folder of specifications; `None` with a word where one is missing. `whose` names them in that word.
+/// The program and the folder of specifications; `None` with a message that names `whose` if one is missing.
 pub fn tools(whose: &str) -> Option<(PathBuf, PathBuf)> {
     if std::env::var("RALPH_PRISM").is_ok_and(|v| v == "0") {
         crate::skip(&format!("{whose}: RALPH_PRISM=0"));
@@ -58,7 +58,7 @@ pub fn tools(whose: &str) -> Option<(PathBuf, PathBuf)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let specs = root.join("../shared/facts/specs");
     if !specs.is_dir() {
-        crate::skip(&format!("{whose}: ../shared/facts/specs is not there"));
+        crate::skip(&format!("{whose}: ../shared/facts/specs doesn't exist"));
         return None;
     }
     let output = Command::new(root.join("scripts/prism")).stderr(Stdio::inherit()).output().unwrap();

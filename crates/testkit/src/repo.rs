@@ -36,7 +36,7 @@ impl<'a> TestRepo<'a> {
         std::fs::write(path, text).expect("a file");
     }
 
-    /// Reads a file; empty where there is none.
+    /// Reads a file; empty if it doesn't exist.
     pub fn read(&self, path: impl AsRef<Path>) -> String {
         std::fs::read_to_string(self.dir.join(path)).unwrap_or_default()
     }
@@ -49,7 +49,7 @@ impl<'a> TestRepo<'a> {
         if args.first() != Some(&"status") {
             return done.stdout.trim_end().to_owned();
         }
-        // The configuration that a test has written is not what it looks for.
+        // Ignores the configuration written by a test.
         let own = ["?? .ralph/", "?? .ralph/config.json"];
         done.stdout.lines().filter(|line| !own.contains(line)).collect::<Vec<_>>().join("\n")
     }
@@ -63,12 +63,12 @@ impl<'a> TestRepo<'a> {
         )
     }
 
-    /// An agent for the configuration: `script` is run by `sh`.
+    /// An agent for the configuration: `sh` runs `script`.
     pub fn agent(&self, name: &str, script: &str) -> serde_json::Value {
         serde_json::json!({ "name": name, "command_argv": [self.script(&format!("{name}.sh"), script)] })
     }
 
-    /// Writes a configuration with these agents and one verifier `tests`, a shell line; `more` is laid over it.
+    /// Writes a configuration with these agents and one verifier `tests`, a shell line; `more` is merged into it.
     pub fn configure(&self, agents: &[serde_json::Value], check: &str, more: &serde_json::Value) {
         let mut config = serde_json::json!({
             "agents": agents,
@@ -86,7 +86,7 @@ impl<'a> TestRepo<'a> {
         self.configure(&[self.agent("stub", script)], check, &serde_json::json!({}));
     }
 
-    /// `ralph run --isolation none --json` with further arguments.
+    /// `ralph run --isolation none --json` with additional arguments.
     pub fn run(&self, args: &[&str]) -> Finished {
         self.ralph(&[&["run", "--isolation", "none", "--json"], args].concat())
     }
@@ -110,7 +110,7 @@ impl<'a> TestRepo<'a> {
         path.display().to_string()
     }
 
-    /// The record of a run, which lies apart from its folder.
+    /// The record of a run, which is outside its folder.
     pub fn record(&self, run: &str) -> PathBuf {
         self.env.path("state/ralph/runs").join(run)
     }

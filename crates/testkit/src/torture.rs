@@ -1,24 +1,24 @@
-//! What the torture tests share: how long they run, and chance that can be had again.
+//! Shared parts of the torture tests: their duration, and reproducible randomness.
 
-/// Whether `RALPH_TORTURE=full` asks for the whole.
+/// Whether `RALPH_TORTURE=full` requests the long form.
 #[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
 pub fn full() -> bool {
     std::env::var("RALPH_TORTURE").is_ok_and(|v| v == "full")
 }
 
-/// How many rounds to play: the short form, or the whole.
+/// The number of rounds in the short or the long form.
 pub fn rounds(short: u64, whole: u64) -> u64 {
     if full() { whole } else { short }
 }
 
-/// A small generator with a fixed seed, so that a failure can be seen again. `RALPH_TORTURE_SEED` plays another game.
+/// A small random generator with a fixed seed, so that failures are reproducible. `RALPH_TORTURE_SEED` sets another seed.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
     #[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
     #[allow(clippy::print_stdout, reason = "a failure is seen again with it")]
-    /// The game of this seed.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         let asked = std::env::var("RALPH_TORTURE_SEED").ok().and_then(|seed| seed.parse().ok());
         let seed = asked.unwrap_or(seed);

@@ -30,9 +30,7 @@ impl Stage {
         let terminal = Terminal::new(TestBackend::new(columns, rows)).ok()?;
         let mut stage = Self { model, terminal };
         for n in 0..lines {
-            stage.output(&format!(
-                "line {n} of what an agent printed, with some words that are read by nobody\n"
-            ));
+            stage.output(&format!("line {n} of what an agent printed, with some words to fill the line\n"));
         }
         Some(stage)
     }

@@ -166,7 +166,7 @@ pub struct StartWish {
     /// What to do with the result: `none`, `push`, `pr`; empty for the configured choice.
     pub publish: String,
     /// Start a new run even if one of the same task is unfinished.
-    pub anew: bool,
+    pub start_new: bool,
     /// Contenders, comma-separated, or a number; empty for a single run.
     pub race: String,
     /// How to pick among proven results: `metric`, `diff`, `cost`; empty if the first wins.

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sections_are_read_changed_and_kept_in_order() {
+    fn sections_keep_their_order_when_changed() {
         let draft = Draft::default().with_title("Keep the order");
         let draft = draft.with_line("Acceptance", "`make test` passes").with_section("Task", "Do it.");
         let draft = draft.with_promise("COMPLETE").with_line("Open questions", "Which order?");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hand_written_text_keeps_what_it_has() {
+    fn hand_written_text_is_kept() {
         let text = "# T\n\nIntro.\n\n## Task\n\n```sh\n## no heading\n```\n\n## Notes\n\nkept\n";
         let draft = Draft::new(text);
         assert_eq!(draft.sections().len(), 2);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_found_by_heading_and_need_text() {
+    fn sections_are_found_by_heading_and_need_text() {
         let draft = Draft::new("# T\n\nDo it.\n\n## Acceptance criteria\n\nx\n\n## Constraints\n");
         assert!(draft.has_task() && draft.has(|parts| parts.acceptance));
         assert!(!draft.has(|parts| parts.constraints), "an empty section is missing");
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_in_an_answer_is_seen_while_it_comes() {
+    fn draft_is_shown_while_the_answer_streams() {
         let (said, draft) = split_answer("I see.\n```draft\n# A\n\n## Task\n\nDo");
         assert_eq!((said.as_str(), draft.unwrap().section("Task")), ("I see.", "Do"));
         let whole =
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_steers_a_terminal_is_not_in_a_task() {
+    fn control_characters_are_removed_from_tasks() {
         assert_eq!(Draft::new("# \u{1b}[31mA\u{1b}[0m").title(), Some("A"));
     }
 }

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_read_also_with_words_around_it() {
+    fn json_findings_are_parsed_inside_prose() {
         let answer = r#"Here: {"findings":[{"severity":"blocker","text":"no edge case","section":"acceptance","line":"an empty list stays empty"},{"severity":"nice","text":"docs"}]} done"#;
         let found = read("codex", answer);
         assert_eq!(found.len(), 2);
@@ -130,8 +130,8 @@ mod tests {
     }
 
     #[test]
-    fn plain_lines_do_and_hostile_ones_steer_nothing() {
-        let found = read("x", "Review:\n[BLOCKER] a \u{1b}[2Jb\n- warn: c\n* d\nprose is no finding\n");
+    fn plain_findings_are_parsed_and_sanitized() {
+        let found = read("x", "Review:\n[BLOCKER] a \u{1b}[2Jb\n- warn: c\n* d\nprose isn't a finding\n");
         let told: Vec<(Severity, &str)> = found.iter().map(|f| (f.severity, f.text.as_str())).collect();
         assert_eq!(told, [(Severity::Blocker, "a b"), (Severity::Warn, "c"), (Severity::Warn, "d")]);
     }

@@ -166,10 +166,10 @@ pub const TABLE: &[Binding] = &[
     row(START, &[named(KeyCode::Tab)], Action::NextTab, "next line", Some("next line")),
     row(START, &[(KeyCode::BackTab, KeyModifiers::SHIFT)], Action::PrevTab, "line before", None),
 
-    row(RUN, &[key('p')], Action::PauseResume, "pause after this session, or go on", Some("pause")),
+    row(RUN, &[key('p')], Action::PauseResume, "pause after this session, or resume", Some("pause")),
     row(RUN, &[key('c')], Action::Cancel, "end the run now", Some("cancel")),
     row(RUN, &[key('x')], Action::Stop, "end the run after this session", None),
-    row(RUN, &[key('a')], Action::Approve, "approve what the run asks about, and go on", None),
+    row(RUN, &[key('a')], Action::Approve, "approve the run's request and continue", None),
     row(RUN, &[key('n')], Action::Note, "a fact for every following prompt", Some("note")),
     row(RUN, &[key('u')], Action::Nudge, "a hint for the next session only", None),
     row(RUN, &[key('l')], Action::Guardrail, "a lasting rule, kept across runs", None),
@@ -195,7 +195,7 @@ pub const TABLE: &[Binding] = &[
     row(RUN, &[key('6')], Action::Tab(5), "Receipts", None),
     row(RUN, &[key('7')], Action::Tab(6), "Race, where the run is one of several", None),
     row(RUN, ENTER, Action::Enter, "open the chosen run of the race", None),
-    row(RUN, &[key('q')], Action::Back, "detach: the run goes on", Some("detach")),
+    row(RUN, &[key('q')], Action::Back, "detach; the run continues", Some("detach")),
 
     row(SUMMARY, &[key('g')], Action::Diff, "the whole diff in your pager", Some("diff")),
     row(SUMMARY, &[key('a')], Action::ApplyResult, "take the result into your checkout", Some("apply")),
@@ -218,7 +218,7 @@ pub const TABLE: &[Binding] = &[
     row(None, &[named(KeyCode::End)], Action::Bottom, "to the end", None),
     row(None, &[named(KeyCode::Enter)], Action::Enter, "open", None),
     row(None, &[named(KeyCode::Esc)], Action::Back, "back", None),
-    row(None, &[ctrl('c'), ctrl('q')], Action::Leave, "leave; runs go on", Some("leave")),
+    row(None, &[ctrl('c'), ctrl('q')], Action::Leave, "leave; runs continue", Some("leave")),
 ];
 
 /// The bindings of a screen: its own, then the general ones it doesn't override.
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_that_help_names_is_the_key_that_acts() {
+    fn help_keys_match_active_keys() {
         for screen in ALL {
             for binding in TABLE.iter().filter(|binding| binding.screen == Some(screen)) {
                 for chord in binding.keys {

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_become_whole_lines_and_the_last_one_grows() {
+    fn chunks_become_whole_lines_and_the_last_one_grows() {
         let mut log = Log::default();
         log.piece(Kind::Said, "Hel");
         assert_eq!(texts(&log), ["Hel"]);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_agents_print_steers_nothing_in_whatever_pieces_it_comes() {
+    fn chunked_agent_output_is_sanitized() {
         let mut log = Log::default();
         for piece in ["a\u{1b}", "]0;owned\u{7}b", "\u{1b}[2", "Jc\n", "d\re"] {
             log.piece(Kind::Said, piece);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn old_lines_go_and_a_line_without_an_end_is_broken() {
+    fn old_lines_are_dropped_and_endless_lines_are_split() {
         let mut log = Log::default();
         log.piece(Kind::Said, &"x".repeat(3 * LINE_MAX));
         assert_eq!(log.len(), 3);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_fits_is_laid_out_and_words_are_found_round_the_end() {
+    fn only_visible_lines_are_laid_out_and_search_wraps_around() {
         let mut log = Log::default();
         (0..50).for_each(|n| log.line(Kind::Said, &format!("number {n} and more words")));
         let shown = log.visible(49, 12, 4);

@@ -134,7 +134,7 @@ fn goodbye(model: &Model) -> Vec<String> {
         .map(|id| format!("run {id} continues; run `ralph attach {id}{on}` to watch it again"))
         .collect();
     if more > 0 {
-        lines.push(format!("and {more} more go on; `ralph list --all` shows them"));
+        lines.push(format!("and {more} more continue; `ralph list --all` shows them"));
     }
     let typed = model.welcome.input.text();
     if !typed.trim().is_empty() {
@@ -234,7 +234,7 @@ fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Leave => {
             let mut lines = goodbye(model);
             if lines.is_empty() {
-                lines.push("No run is going on.".into());
+                lines.push("No run is active.".into());
             }
             let question = "Leave?".to_owned();
             model.overlay = Some(Overlay::Confirm { question, lines, yes: vec![Effect::Quit], leave: true });
@@ -322,7 +322,7 @@ fn told(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::NothingChecks(problem) => {
             model.start.busy = false;
             model.start.problem = Some(problem);
-            let title = "Which command shows that it is done?";
+            let title = "Which command shows that it's done?";
             let hint = "no test command was found here, and nothing is done before something shows it";
             let input = Editor::default();
             model.overlay = Some(Overlay::Ask { title, hint, input, purpose: Purpose::Verify });

@@ -2322,7 +2322,7 @@ export interface Baseline2 {
   tree: string;
 }
 /**
- * Check results before the first session, in a clean checkout of the start.
+ * Check results before the first session, in a clean checkout of the original files.
  */
 export interface BaselineChecks1 {
   /**

@@ -18,7 +18,7 @@ const TYPES: &[&str] =
 /// Why an answer doesn't match the contract.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IntakeError {
-    #[error("the answer holds no JSON object; answer with the object of the contract and nothing else")]
+    #[error("the answer contains no JSON object; answer with the object of the contract and nothing else")]
     NoObject,
     #[error("the answer holds {0} JSON objects; answer with exactly one")]
     Several(usize),

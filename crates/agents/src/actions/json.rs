@@ -124,7 +124,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
         while let Some(key) = access.next_key::<String>()? {
             let Strict(value) = access.next_value()?;
             if map.insert(key.clone(), value).is_some() {
-                return Err(A::Error::custom(format_args!("the key \"{key}\" stands twice")));
+                return Err(A::Error::custom(format_args!("the key \"{key}\" appears twice")));
             }
         }
         Ok(Value::Object(map))

@@ -16,7 +16,7 @@ use crate::session::deadline::Deadline;
 use crate::session::prompt::split;
 use crate::session::spend::{Pricing, SpendCounter};
 use intake::IntakeError;
-use perform::{ActionResults, Performer};
+use perform::{ActionResults, ActionRunner};
 use ralph_loop_domain::model::{
     Message, ModelClient, ModelReply, ModelRequest, ReplyPart, StopReason, TextPart, UserPart,
 };
@@ -105,7 +105,7 @@ impl Agent for ActionsAgent {
             Err(end) => end,
             Ok(contract) => {
                 let inputs = told.answer["actions"].as_array().cloned().unwrap_or_default();
-                let mut performer = Performer {
+                let mut performer = ActionRunner {
                     request,
                     sandbox,
                     sink,

@@ -22,7 +22,7 @@ const LINE_MAX: usize = 4000;
 const SHOWN_MAX: usize = 160;
 const RESULT_MAX: usize = 400;
 
-pub(super) struct Performer<'a> {
+pub(super) struct ActionRunner<'a> {
     pub(super) request: &'a SessionRequest<'a>,
     pub(super) sandbox: &'a dyn Sandbox,
     pub(super) sink: &'a mut dyn SessionSink,
@@ -62,7 +62,7 @@ impl ActionOutcome {
     }
 }
 
-impl Performer<'_> {
+impl ActionRunner<'_> {
     pub(super) fn perform(&mut self, actions: &[Action], inputs: &[Value]) -> Option<SessionEnd> {
         let mut stop: Option<String> = None;
         let mut end = None;

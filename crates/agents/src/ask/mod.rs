@@ -46,7 +46,7 @@ impl Asker for BackendAsker {
                 model::ask(&**client, profile, question, self.pricing.as_ref(), sink)
             }
             (AskTarget::Profile(profile), None) => Err(AskError::free(
-                AskErrorKind::Nobody,
+                AskErrorKind::NotAvailable,
                 format!("no model can be called here, {} neither", profile.name),
             )),
             (AskTarget::Agent(asked), _) => agent::ask(&asked, question, sink),

@@ -123,7 +123,7 @@ impl CodexEvents {
             let last = cursor.eat("/") && cursor.whole().is_some_and(|of| attempt >= of);
             let refused = (attempt >= HOPELESS_ATTEMPT || last) && crate::limits::looks_limited(&words);
             // Retrying doesn't help a refused login.
-            if refused || self.offline >= HOPELESS_OFFLINE || words::speaks_of_auth(&words) {
+            if refused || self.offline >= HOPELESS_OFFLINE || words::is_auth_error(&words) {
                 *notes.hopeless = true;
             }
         }
@@ -240,7 +240,7 @@ impl Events for CodexEvents {
             .trouble
             .as_deref()
             .map(|words| words::classify(words, None, close))
-            .filter(words::is_of_provider);
+            .filter(words::is_provider_error);
         let did_nothing = self.message.trim().is_empty() && self.done == 0;
         let end = ended_by_engine(close.exec, trouble.clone()).unwrap_or_else(|| match &self.turn {
             Some(Turn::Failed(words)) => words::classify(words, None, close),

@@ -9,7 +9,7 @@ use super::stream::Events;
 use super::words;
 use crate::bounded::RESPONSE_MAX;
 use crate::limits;
-use crate::scan::{Cursor, ends_of, fold};
+use crate::scan::{Cursor, fold, match_ends};
 use ralph_loop_domain::ports::ExecEnd;
 use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
@@ -71,7 +71,7 @@ impl GeminiEvents {
     /// A limit or an outage that was the last event.
     fn waited_for(&self, close: &ProcessClose<'_>) -> Option<SessionEnd> {
         let end = words::classify(self.trouble.as_deref()?, None, close);
-        words::is_of_provider(&end).then_some(end)
+        words::is_provider_error(&end).then_some(end)
     }
 
     fn take_result(&mut self, result: Value) {
@@ -251,9 +251,9 @@ impl Events for GeminiEvents {
             notes.activity(line);
             self.trouble = Some(line.to_owned());
             *notes.hopeless |=
-                (attempt >= HOPELESS_ATTEMPT && limits::looks_limited(line)) || words::speaks_of_auth(line);
+                (attempt >= HOPELESS_ATTEMPT && limits::looks_limited(line)) || words::is_auth_error(line);
         }
-        let delay = ends_of(&folded, "retrying after ").find_map(|end| {
+        let delay = match_ends(&folded, "retrying after ").find_map(|end| {
             let mut cursor = Cursor::new(&folded[end..]);
             cursor.decimal().filter(|_| cursor.eat("ms"))
         });

@@ -164,7 +164,7 @@ impl CliAgent {
             exec.env.extend(start::variables(cli, &self.user));
         }
         adapt(&mut exec);
-        let mut pump = Pump::new(request.config.output_format, sandbox.root(), sink);
+        let mut pump = OutputReader::new(request.config.output_format, sandbox.root(), sink);
         pump.silence_limit = self.silence_limit;
         pump.idle_limit = request.config.idle_timeout();
         let (agent, program) = (self.config.name.as_str(), exec.argv.first());
@@ -188,7 +188,8 @@ impl CliAgent {
             reason.push_str(&format!("; {fix}"));
         }
         if report.usage.model.is_none() {
-            report.usage.model = command::model(request).map(str::to_owned);
+            let asked = command::model(request).map(str::to_owned);
+            report.usage.model = asked.or_else(|| self.user.model.clone());
         }
         Ok(report)
     }
@@ -202,7 +203,7 @@ pub fn replay<'a>(
     started: Timestamp,
     sink: &mut dyn SessionSink,
 ) -> SessionReport {
-    let mut pump = Pump::new(format, Path::new("/"), sink);
+    let mut pump = OutputReader::new(format, Path::new("/"), sink);
     pieces.into_iter().for_each(|(stream, bytes)| pump.output(stream, bytes));
     pump.report(&[], outcome, started).session
 }
@@ -263,7 +264,7 @@ fn not_started(reason: &str) -> SessionReport {
 }
 
 /// Passes output on, feeds the parser, and ends the process when the engine or the parser says so.
-struct Pump<'a> {
+struct OutputReader<'a> {
     parser: Box<dyn Parser>,
     /// Set if stdout is the agent's text; holds an incomplete character.
     text: Option<Vec<u8>>,
@@ -284,7 +285,7 @@ struct Counted {
     counted_over: Option<String>,
 }
 
-impl<'a> Pump<'a> {
+impl<'a> OutputReader<'a> {
     fn new(format: OutputFormat, root: &'a Path, sink: &'a mut dyn SessionSink) -> Self {
         let parser = parser_for(format);
         let text = (format == OutputFormat::Text).then(Vec::new);
@@ -334,7 +335,7 @@ impl<'a> Pump<'a> {
     }
 }
 
-impl ExecSink for Pump<'_> {
+impl ExecSink for OutputReader<'_> {
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         self.pass_on(stream, bytes);
         let mut notes = ParserSink { sink: &mut *self.sink, root: self.root, hopeless: &mut self.hopeless };

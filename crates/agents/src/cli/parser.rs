@@ -119,7 +119,7 @@ pub(crate) fn ended_by_engine(exec: ExecEnd, trouble: Option<SessionEnd>) -> Opt
         ExecEnd::IdleTimedOut => trouble.unwrap_or(SessionEnd::IdleTimedOut),
         ExecEnd::Stopped(StopCause::Hopeless) => trouble.unwrap_or_else(|| SessionEnd::RateLimited {
             reset_at: None,
-            reason: "going on made no sense".into(),
+            reason: "continuing made no sense".into(),
         }),
         ExecEnd::Stopped(cause) => SessionEnd::Stopped { cause },
         ExecEnd::GuardLost => SessionEnd::Interrupted,

@@ -13,6 +13,8 @@ pub struct UserSide {
     pub servers: UserServers,
     /// Variables that the user hasn't set and no repo file may set: they are set to empty.
     pub unset: Vec<&'static str>,
+    /// The model of the user's own settings, if the CLI's output doesn't name it: it prices sessions.
+    pub model: Option<String>,
 }
 
 /// The user's tool servers, for a CLI that would otherwise skip them together with the repo's.
@@ -85,7 +87,7 @@ mod tests {
 
     #[test]
     fn claude_reads_the_users_settings_and_servers_alone() {
-        let of = |servers| line("claude", &UserSide { servers, unset: Vec::new() });
+        let of = |servers| line("claude", &UserSide { servers, ..UserSide::default() });
         assert_eq!(of(UserServers::None), "--setting-sources user --strict-mcp-config");
         assert_eq!(
             of(UserServers::File("/home/u/.claude.json".into())),

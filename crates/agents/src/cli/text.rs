@@ -132,14 +132,14 @@ mod tests {
         }
         let long = format!("Invalid API key is what the server said.\n{}", "I looked at it.\n".repeat(9));
         for said in [
-            "I made the page say \"not logged in\" to whoever is not logged in.",
+            "I made the page say \"not logged in\" to users who are not logged in.",
             "Fixed: the server answers 401 unauthorized now.",
             "Invalid API key is refused now.\n\n<promise>COMPLETE</promise>",
             "The test still gets 401 Unauthorized; I need the secret.",
             "4010 lines were read",
             "Quotas are read from the file now.",
             "Unauthorized requests are answered with 401 now.",
-            "401 is what the server answers; 200 is wanted.",
+            "401 is what the server answers; 200 is expected.",
             &long,
             "",
         ] {

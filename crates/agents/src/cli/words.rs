@@ -2,7 +2,7 @@
 
 use super::parser::{ProcessClose, REASON_MAX};
 use crate::limits;
-use crate::scan::{ends_of, fold, has_any};
+use crate::scan::{contains_any, fold, match_ends};
 use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
 use serde_json::Value;
@@ -30,6 +30,7 @@ const AUTH: &[&str] = &[
     "api key not valid",
     "api_key_invalid",
     "401 unauthorized",
+    "error: 401",
     "403 forbidden",
     "missing environment variable",
     "unauthenticated",
@@ -85,22 +86,22 @@ pub(crate) fn classify(words: &str, status: Option<u16>, close: &ProcessClose<'_
     let status = status.or(inner.as_ref().and_then(|inner| inner.status));
     let reason = text::one_line(inner.as_ref().map_or(words, |inner| &inner.message), REASON_MAX);
     let folded = fold(words);
-    if has_any(&folded, CONTEXT) {
+    if contains_any(&folded, CONTEXT) {
         SessionEnd::ContextTooLong { reason }
-    } else if has_any(&folded, BILLING) || status == Some(402) {
+    } else if contains_any(&folded, BILLING) || status == Some(402) {
         SessionEnd::Billing { reason }
     } else if status == Some(429) || matches_patterns(&folded, close.patterns) {
         limited(words, reason, close)
-    } else if matches!(status, Some(401 | 403)) || has_any(&folded, AUTH) {
+    } else if matches!(status, Some(401 | 403)) || contains_any(&folded, AUTH) {
         SessionEnd::Auth { reason }
     } else if limits::looks_limited(words) {
         limited(words, reason, close)
     } else if status.is_some_and(|s| s >= 500 || s == 408)
         || speaks_of_5xx(&folded)
-        || has_any(&folded, OVERLOADED)
+        || contains_any(&folded, OVERLOADED)
     {
         SessionEnd::Overloaded { reason }
-    } else if has_any(&folded, UNREACHABLE) {
+    } else if contains_any(&folded, UNREACHABLE) {
         SessionEnd::Unreachable { reason }
     } else {
         SessionEnd::Failed { reason }
@@ -112,7 +113,7 @@ fn limited(words: &str, reason: String, close: &ProcessClose<'_>) -> SessionEnd 
 }
 
 /// A limit, an outage or a refused login: what a CLI waits for, or retries in vain.
-pub(crate) fn is_of_provider(end: &SessionEnd) -> bool {
+pub(crate) fn is_provider_error(end: &SessionEnd) -> bool {
     matches!(
         end,
         SessionEnd::RateLimited { .. }
@@ -123,8 +124,8 @@ pub(crate) fn is_of_provider(end: &SessionEnd) -> bool {
 }
 
 /// Whether an error text is about a refused login or key.
-pub(crate) fn speaks_of_auth(words: &str) -> bool {
-    has_any(&fold(words), AUTH)
+pub(crate) fn is_auth_error(words: &str) -> bool {
+    contains_any(&fold(words), AUTH)
 }
 
 /// What an error line refuses.
@@ -220,7 +221,7 @@ pub(crate) fn matches_patterns(folded: &str, patterns: &[String]) -> bool {
 
 /// `status 529`, `api error: 503`.
 fn speaks_of_5xx(folded: &str) -> bool {
-    ["status ", "status: ", "api error: "].iter().flat_map(|cue| ends_of(folded, cue)).any(|end| {
+    ["status ", "status: ", "api error: "].iter().flat_map(|cue| match_ends(folded, cue)).any(|end| {
         let digits = folded[end..].bytes().take_while(u8::is_ascii_digit).count();
         digits == 3 && folded[end..].starts_with('5')
     })

@@ -2,7 +2,7 @@
 
 use super::sse::SseEvent;
 use super::wire::{
-    Asked, Outgoing, StreamReader, WireFault, WireReply, arguments, as_object, json_of, number, string,
+    Outgoing, StreamReader, WireFault, WireReply, WireRequest, arguments, as_object, json_of, number, string,
 };
 use ralph_loop_domain::model::{Image, Message, ReplyPart, StopReason, ToolCall, UserPart};
 use ralph_loop_protocol::money::Tokens;
@@ -15,7 +15,7 @@ const MAX_TOKENS: u64 = 16_000;
 /// Most cache marks in one request.
 const BREAKPOINTS: usize = 4;
 
-pub(crate) fn outgoing(asked: &Asked<'_>) -> Outgoing {
+pub(crate) fn outgoing(asked: &WireRequest<'_>) -> Outgoing {
     let request = asked.request;
     let mut system: Vec<Value> = Vec::new();
     let mut marks: Vec<Mark> = Vec::new();

@@ -7,7 +7,7 @@ use super::retry::{self, Again, RETRIES, WAIT_MAX};
 use super::sse::SseParser;
 use super::streamed_text::StreamedText;
 use super::timeouts::{Timeouts, WHOLE, connection_failure};
-use super::wire::{self, Asked, WireFault, WireReply};
+use super::wire::{self, WireFault, WireReply, WireRequest};
 use ralph_loop_domain::model::{
     ModelClient, ModelError, ModelErrorKind, ModelReply, ModelRequest, ModelSink, ReplyPart,
 };
@@ -54,7 +54,7 @@ impl HttpModelClient {
     fn http(&self) -> Result<Arc<Client>, ModelError> {
         let failed = |message: String| ModelError { kind: ModelErrorKind::BadRequest, message, hint: None };
         if ralph_loop_http::in_async_runtime() {
-            return Err(failed("a model call blocks: make it on a thread of its own".into()));
+            return Err(failed("a model call blocks: make it on a separate thread".into()));
         }
         let mut slot = self.http.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = &*slot {
@@ -153,7 +153,8 @@ impl ModelCall<'_> {
         sink: &mut dyn ModelSink,
     ) -> Result<WireReply, Tried> {
         let started = Instant::now();
-        let asked = Asked { profile: self.profile, route: self.route, request: self.request, with_schema };
+        let asked =
+            WireRequest { profile: self.profile, route: self.route, request: self.request, with_schema };
         let out = wire::outgoing(&asked);
         let url = self
             .route
@@ -381,7 +382,7 @@ impl ModelCall<'_> {
                 "wait, or name another profile as `fallback` in models.yaml".to_owned()
             }
             ModelErrorKind::Overloaded => {
-                "it usually passes; a `fallback` profile takes over meanwhile".to_owned()
+                "this is usually temporary; until then a `fallback` profile takes over".to_owned()
             }
             ModelErrorKind::Auth => format!("check {key}: the server does not accept it for this model"),
             ModelErrorKind::Billing => format!("add credit with {provider}, or choose another profile"),

@@ -43,13 +43,13 @@ impl Failure {
         };
         if (300..400).contains(&status) {
             let to = header("location").and_then(|l| ralph_loop_http::Url::parse(&l).ok());
-            let to = to.as_ref().and_then(|u| u.host_str()).unwrap_or("another place").to_owned();
+            let to = to.as_ref().and_then(|u| u.host_str()).unwrap_or("another server").to_owned();
             return Self::of(ModelErrorKind::NotFound, format!("answered {status}, which leads to {to}"))
                 .hint("redirects are not followed, so that the key stays here: set `base_url` to the last address");
         }
         let words = if value.is_null() { plain_text(body) } else { message(&value) };
         let said = match words.as_str() {
-            "" => format!("answered {status} without a word"),
+            "" => format!("answered {status} without a message"),
             words => format!("answered {status}: {}", one_line(words, SAID_MAX)),
         };
         Self::classed(status, header, &value, &words, said)

@@ -1,7 +1,9 @@
 //! Gemini generateContent (`/v1beta/models/MODEL:generateContent`).
 
 use super::sse::SseEvent;
-use super::wire::{Asked, Outgoing, StreamReader, WireFault, WireReply, as_object, json_of, number, string};
+use super::wire::{
+    Outgoing, StreamReader, WireFault, WireReply, WireRequest, as_object, json_of, number, string,
+};
 use ralph_loop_domain::model::{Image, Message, ReplyPart, StopReason, ToolCall, UserPart};
 use ralph_loop_protocol::money::Tokens;
 use serde_json::{Value, json};
@@ -12,7 +14,7 @@ const MADE: &str = "made-";
 /// A part's signature; it must return with that part.
 const SIGNATURE: &str = "thoughtSignature";
 
-pub(crate) fn outgoing(asked: &Asked<'_>) -> Outgoing {
+pub(crate) fn outgoing(asked: &WireRequest<'_>) -> Outgoing {
     let request = asked.request;
     let mut contents: Vec<Value> = Vec::new();
     for message in &request.messages {

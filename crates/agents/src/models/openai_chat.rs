@@ -2,8 +2,8 @@
 
 use super::sse::SseEvent;
 use super::wire::{
-    Asked, Outgoing, StreamReader, WireFault, WireReply, arguments, as_arguments, is_strict, json_of, number,
-    result_text, string,
+    Outgoing, StreamReader, WireFault, WireReply, WireRequest, arguments, as_arguments, is_strict, json_of,
+    number, result_text, string,
 };
 use ralph_loop_domain::model::{
     Image, Message, ReplyPart, StopReason, TextPart, ToolCall, ToolResult, UserPart,
@@ -16,7 +16,7 @@ const WIRE: &str = "openai-chat";
 /// Provider additions to a message that must be sent back: reasoning of open models, Anthropic's through a proxy.
 const CARRIED: &[&str] = &["reasoning_content", "reasoning_details", "thinking_blocks"];
 
-pub(crate) fn outgoing(asked: &Asked<'_>) -> Outgoing {
+pub(crate) fn outgoing(asked: &WireRequest<'_>) -> Outgoing {
     let request = asked.request;
     // Proxies to Anthropic accept its cache marks in message parts; all others cache by prefix.
     let marks = asked.route.provider.takes_cache_marks && asked.route.model.contains("claude");

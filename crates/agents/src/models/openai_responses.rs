@@ -2,8 +2,8 @@
 
 use super::sse::SseEvent;
 use super::wire::{
-    Asked, Outgoing, StreamReader, WireFault, WireReply, arguments, as_arguments, is_strict, json_of, number,
-    result_text, string,
+    Outgoing, StreamReader, WireFault, WireReply, WireRequest, arguments, as_arguments, is_strict, json_of,
+    number, result_text, string,
 };
 use ralph_loop_domain::model::{Image, Message, ReplyPart, StopReason, ToolCall, UserPart};
 use ralph_loop_protocol::money::{Tokens, Usd};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const WIRE: &str = "openai-responses";
 
-pub(crate) fn outgoing(asked: &Asked<'_>) -> Outgoing {
+pub(crate) fn outgoing(asked: &WireRequest<'_>) -> Outgoing {
     let request = asked.request;
     let mut input = Vec::new();
     for message in &request.messages {

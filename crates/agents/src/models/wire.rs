@@ -43,7 +43,7 @@ pub(crate) trait StreamReader {
 }
 
 /// The context of a request.
-pub(crate) struct Asked<'a> {
+pub(crate) struct WireRequest<'a> {
     pub profile: &'a Profile,
     pub route: &'a Route,
     pub request: &'a ModelRequest,
@@ -51,7 +51,7 @@ pub(crate) struct Asked<'a> {
     pub with_schema: bool,
 }
 
-impl Asked<'_> {
+impl WireRequest<'_> {
     /// Most tokens of the answer: the profile's, unless the request has less.
     pub fn max_tokens(&self) -> Option<u64> {
         match (self.profile.max_output_tokens, self.request.max_output_tokens) {
@@ -69,7 +69,7 @@ impl Asked<'_> {
     }
 }
 
-pub(crate) fn outgoing(asked: &Asked<'_>) -> Outgoing {
+pub(crate) fn outgoing(asked: &WireRequest<'_>) -> Outgoing {
     match asked.route.wire {
         Wire::Anthropic => anthropic::outgoing(asked),
         Wire::OpenaiChat => openai_chat::outgoing(asked),

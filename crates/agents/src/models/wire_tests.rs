@@ -19,7 +19,7 @@ fn sent_back(wire: Wire, parts: Vec<ReplyPart>) -> Value {
     };
     let route = Route::of(&profile, &|_: &str| None).unwrap();
     let request = ModelRequest { messages: vec![Message::Assistant { parts }], ..ModelRequest::default() };
-    outgoing(&Asked { profile: &profile, route: &route, request: &request, with_schema: true }).body
+    outgoing(&WireRequest { profile: &profile, route: &route, request: &request, with_schema: true }).body
 }
 
 #[test]

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_can_be_read() {
+    fn matching_arguments_are_read() {
         let value =
             json!({"a": "x", "n": 3.0, "on": true, "p": {"x": 1, "y": 2.5}, "env": {"B": "2", "A": "1"}});
         let args = Args::unchecked(value.as_object().unwrap());

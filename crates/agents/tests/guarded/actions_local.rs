@@ -21,7 +21,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("cancel_ends_a_command_at_once", cancel_ends_a_command_at_once),
     ("patches_work_on_real_files_and_keep_their_mode", patches_work_on_real_files_and_keep_their_mode),
     ("a_planted_link_in_the_records_is_not_followed", a_planted_link_in_the_records_is_not_followed),
-    ("what_git_writes_is_applied_as_git_means_it", what_git_writes_is_applied_as_git_means_it),
+    ("git_diffs_apply_as_git_would", git_diffs_apply_as_git_would),
 ];
 
 /// A workspace, files outside of it, and a folder for records.
@@ -203,7 +203,7 @@ fn a_planted_link_in_the_records_is_not_followed() {
     assert_eq!(read(&machine.records.join("action-2.log")), "evil\n");
 }
 
-fn what_git_writes_is_applied_as_git_means_it() {
+fn git_diffs_apply_as_git_would() {
     let machine = machine();
     let mut seed = 1u64;
     let mut next = |below: u64| {

@@ -1,4 +1,4 @@
-//! Tests whose program is the guard of its own sandboxes: their `main` starts it.
+//! Tests whose program is also the sandbox guard: `main` starts it.
 
 #![allow(
     clippy::unwrap_used,

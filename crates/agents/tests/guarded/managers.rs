@@ -61,10 +61,10 @@ fn processes_are_started_listed_read_and_stopped() {
 
     manager.stop("web").unwrap();
     assert!(!second.into_iter().any(alive), "stopped, with its child");
-    let unknown = manager.stop("nobody").unwrap_err();
+    let unknown = manager.stop("missing").unwrap_err();
     assert_eq!(unknown.code, ErrorCode::ProcessFailed);
-    assert!(unknown.to_string().contains("nobody"), "{unknown}");
-    assert!(manager.output("nobody", 5).is_err());
+    assert!(unknown.to_string().contains("missing"), "{unknown}");
+    assert!(manager.output("missing", 5).is_err());
 }
 
 fn a_process_that_is_never_ready_says_so() {
@@ -81,7 +81,7 @@ fn a_process_that_is_never_ready_says_so() {
     silent.ready_timeout = Duration::from_millis(300);
     let error = manager.start(&sandbox, &silent).unwrap_err();
     assert!(error.message.contains("it still runs"), "{error}");
-    assert_eq!(manager.get("silent").unwrap().ended, None, "whoever asked decides what becomes of it");
+    assert_eq!(manager.get("silent").unwrap().ended, None, "the caller decides what to do with it");
     manager.stop_all();
     assert!(manager.list().iter().all(|one| one.ended.is_some()), "{:?}", manager.list());
 }
@@ -155,7 +155,7 @@ fn a_browser_is_opened_used_and_closed() {
     let clicked = manager.interact("main", PageAction::Click("#go")).unwrap();
     assert!(clicked.text.contains("Clicked Ada"), "{}", clicked.text);
     assert_eq!(manager.screenshot("main", PageShot::Element("#box")).unwrap().size, (120, 60));
-    let missing = manager.screenshot("main", PageShot::Element("#nobody")).unwrap_err();
+    let missing = manager.screenshot("main", PageShot::Element("#missing")).unwrap_err();
     assert_eq!(missing.code, ErrorCode::BrowserFailed);
     assert!(browsers_below(&profiles) > 0);
 

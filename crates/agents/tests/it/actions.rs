@@ -327,7 +327,7 @@ fn repairs_come_to_an_end_as_a_recorded_failure() {
         assert_eq!(client.calls(), repairs as usize + 1);
         let SessionEnd::Failed { reason } = &report.end else { panic!("{:?}", report.end) };
         assert!(
-            reason.contains("breaks the contract") && reason.contains("holds no JSON object"),
+            reason.contains("breaks the contract") && reason.contains("contains no JSON object"),
             "{reason}"
         );
         assert_eq!(report.response["answer"], "no");
@@ -425,7 +425,7 @@ fn requested_model_is_used() {
 }
 
 #[test]
-fn what_the_provider_says_about_cost_comes_first() {
+fn provider_cost_takes_precedence() {
     let (sandbox, _) = sandbox();
     let good = answer(json!([]));
     let client = Fake::new(move |_, _, _, _| {

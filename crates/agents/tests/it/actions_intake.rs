@@ -175,7 +175,7 @@ fn the_object_may_stand_alone_in_a_fence_or_between_words() {
 #[test]
 fn anything_else_is_refused_with_what_is_wrong() {
     for (text, words) in [
-        ("I could not do it.".to_owned(), "holds no JSON object"),
+        ("I could not do it.".to_owned(), "contains no JSON object"),
         ("{}{}".to_owned(), "holds 2 JSON objects"),
         (format!("{OK}\n{OK}"), "holds 2 JSON objects; answer with exactly one"),
         (format!("For example {{\"a\": 1}}.\n{OK}"), "holds 2 JSON objects"),
@@ -190,10 +190,10 @@ fn anything_else_is_refused_with_what_is_wrong() {
             "trailing comma, in line 1, near",
         ),
         ("{\"summary\":\"a\nb\",\"actions\":[]}".to_owned(), "control character"),
-        (r#"{"summary":"s","actions":[],"actions":[]}"#.to_owned(), r#"the key "actions" stands twice"#),
+        (r#"{"summary":"s","actions":[],"actions":[]}"#.to_owned(), r#"the key "actions" appears twice"#),
         (
             r#"{"summary":"s","actions":[{"type":"run","type":"pause"}]}"#.to_owned(),
-            r#"the key "type" stands twice"#,
+            r#"the key "type" appears twice"#,
         ),
         (
             "x {\n\"summary\": \"s\",\n\"actions\": [nope]}".to_owned(),
@@ -208,8 +208,8 @@ fn anything_else_is_refused_with_what_is_wrong() {
 #[test]
 fn deep_and_wide_texts_are_refused_before_they_are_built() {
     for (text, why) in [
-        ("{".repeat(300_000), "holds no JSON object"),
-        ("[".repeat(300_000), "holds no JSON object"),
+        ("{".repeat(300_000), "contains no JSON object"),
+        ("[".repeat(300_000), "contains no JSON object"),
         ("{\"a\":".repeat(100_000), "recursion limit exceeded"),
         ("{\"a\":[{".repeat(50_000), "key must be a string"),
     ] {

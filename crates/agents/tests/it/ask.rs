@@ -110,7 +110,7 @@ fn a_model_is_asked_once_within_its_bounds_and_its_answer_is_priced() {
     assert_eq!(asking.ask(&question(whom, &[]), &mut stopped).unwrap_err().kind, AskErrorKind::Stopped);
     assert_eq!(
         BackendAsker::new().ask(&question(whom, &[]), &mut NoAskSink).unwrap_err().kind,
-        AskErrorKind::Nobody
+        AskErrorKind::NotAvailable
     );
 }
 

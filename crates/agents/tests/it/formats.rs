@@ -1,4 +1,4 @@
-//! Small outputs of every format, each for one trap.
+//! Small outputs of every format, each for one edge case.
 
 use crate::support::{Canned, RecordingSink, cli, play};
 use ralph_loop_domain::ports::{ExecEnd, SessionReport, StopCause};
@@ -222,7 +222,7 @@ fn a_long_limit_is_not_waited_for() {
     assert_eq!(reset_at.unwrap().to_string(), "2026-11-15T03:00:22Z");
     let SessionEnd::RateLimited { reset_at, .. } = cut(retry(3, 2137, 429)).0.end else { panic!() };
     assert_eq!(reset_at, None);
-    // An answer after the wait ends the trouble.
+    // An answer after the wait clears the failure.
     let answer = "{\"type\":\"assistant\",\"message\":{\"id\":\"1\",\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]}}\n";
     assert_eq!(cut(retry(1, 1000, 429) + answer).0.end.word(), "ended without a result");
 }

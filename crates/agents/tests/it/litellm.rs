@@ -207,7 +207,7 @@ fn a_real_litellm_proxy_is_an_endpoint_like_any_other() {
         assert_eq!(called.tool_calls().next().unwrap().input, json!({ "command": "ls" }), "stream {stream}");
     }
 
-    // Troubles keep their meaning.
+    // Failures keep their kind.
     let again = Profile { max_retries: Some(1), ..proxy.profile(Wire::OpenaiChat, "limited") };
     let mut sink = WaitSink::default();
     let limited = client(master()).call(&again, &request(false), &mut sink).unwrap_err();

@@ -1,4 +1,4 @@
-//! Any bytes in any chunking: the readers of all wires never panic and never tell more than came.
+//! Any bytes in any chunking: the readers of all wires never panic and never report more than they received.
 
 use proptest::prelude::*;
 use ralph_loop_agents::models::read_anything;
@@ -59,7 +59,7 @@ proptest! {
         let bytes = words.concat();
         let pieces: Vec<&[u8]> = bytes.chunks(size).collect();
         for wire in WIRES {
-            // A byte that is no text becomes one letter of three bytes.
+            // A byte that isn't valid text becomes a character of three bytes.
             prop_assert!(read_anything(wire, &pieces, true) <= 3 * bytes.len());
             read_anything(wire, &pieces, false);
         }

@@ -188,7 +188,7 @@ fn parallel_tool_calls_and_pictures_go_there_and_back() {
     });
 }
 
-/// The picture stands where the wire has a place for it.
+/// The picture is in the wire's own place for pictures.
 #[track_caller]
 fn pictured(wire: Wire, body: &Value) {
     let url = "data:image/png;base64,aGVsbG8=";
@@ -309,7 +309,7 @@ fn temporary_failures_are_retried() {
     ];
     for (name, kind) in faults {
         each(|wire, stream| {
-            // Gemini names its wait in whole seconds of its own; that is tested by itself.
+            // Gemini sends its wait in whole seconds; another test covers that.
             if wire == Wire::Gemini && matches!(kind, FaultKind::RateLimit { .. }) {
                 return;
             }
@@ -326,7 +326,7 @@ fn temporary_failures_are_retried() {
                 "A long enough answer to be cut in its middle.",
                 "{name} {wire:?} {stream}"
             );
-            // Before Gemini's error inside a stream comes the beginning of another answer, which stays said.
+            // Gemini sends the beginning of an answer before the error in the stream; that text was already reported.
             let heard = sink.text.strip_prefix("I \n").filter(|_| name == "event" && wire == Wire::Gemini);
             let heard = heard.unwrap_or(&sink.text);
             assert_eq!(heard, reply.text(), "nothing is said twice: {name} {wire:?} {stream}");
@@ -354,7 +354,7 @@ fn permanent_failures_are_classified_and_not_retried() {
                 Script::turns([Action::text("x")]).with_fault(Fault::always(kind.clone())),
             );
             let error = call(&server, wire, &scenario, stream).unwrap_err();
-            // Gemini says by 400 that a key is not valid.
+            // Gemini answers 400 for an invalid key.
             let want = if wire == Wire::Gemini && kind == FaultKind::Credit { K::Auth } else { want.clone() };
             assert_eq!(error.kind, want, "{wire:?} {stream}: {error:?}");
             assert_eq!(seen(&server, wire, &scenario).len(), 1, "{kind:?} {wire:?}");
@@ -509,7 +509,7 @@ fn several_threads_may_call_at_once() {
     });
 }
 
-/// A server that answers once on a connection and closes it without a word, as many do after a while.
+/// A server that answers once on a connection and closes it silently, as many do after a while.
 #[test]
 fn closed_idle_connection_is_not_a_failure() {
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -81,7 +81,7 @@ fn scripted_ends_and_mistakes() {
         (r#"{"end":{"auth":"log in"}}"#, "not logged in", "log in"),
         (r#"{}"#, "empty answer", ""),
         (r#"{"do":[{"replace":{"path":"f","from":"a","to":"b"}}]}"#, "agent failed", "2 times"),
-        (r#"{"do":[{"replace":{"path":"f","from":"z","to":"b"}}]}"#, "agent failed", "not there"),
+        (r#"{"do":[{"replace":{"path":"f","from":"z","to":"b"}}]}"#, "agent failed", "doesn't exist"),
         (r#"{"do":[{"replace":{"path":"none","from":"z","to":"b"}}]}"#, "agent failed", "no such file"),
         (r#"{"do":[{"write":{"path":"../x","content":""}}]}"#, "agent failed", "outside the workspace"),
     ];

@@ -7,7 +7,7 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::trust::repo_file;
-use crate::trust::{Ask, AskKind, Grants, quoted};
+use crate::trust::{Ask, PrivilegeKind, TrustedSet, quoted};
 use ralph_loop_agents::presets;
 use ralph_loop_agents::project_settings::{ProjectSettings, project_settings};
 use ralph_loop_protocol::id::Digest;
@@ -20,7 +20,7 @@ const FILES_MAX: usize = 2000;
 const DEPTH_MAX: usize = 8;
 
 /// Paths that sessions of CLI `name` find empty in the repo at `top`, working in its folder `below`.
-pub fn covers(top: &Path, below: &Path, name: &str, grants: &Grants) -> Covers {
+pub fn covers(top: &Path, below: &Path, name: &str, grants: &TrustedSet) -> Covers {
     let Some(table) = project_settings(name) else { return Covers::default() };
     let paths =
         folders_to(below).into_iter().flat_map(|folder| names(table).map(move |name| folder.join(name)));
@@ -29,7 +29,7 @@ pub fn covers(top: &Path, below: &Path, name: &str, grants: &Grants) -> Covers {
 }
 
 /// Like [`covers`], for several CLIs.
-pub fn covered(top: &Path, below: &Path, clis: &[&str], grants: &Grants) -> Vec<PathBuf> {
+pub fn covered(top: &Path, below: &Path, clis: &[&str], grants: &TrustedSet) -> Vec<PathBuf> {
     let of = |name: &&str| -> Vec<PathBuf> {
         let Covers { folders, files, shown } = covers(top, below, name, grants);
         let names = folders.iter().chain(files);
@@ -56,7 +56,7 @@ pub fn shown_ask(top: &Path, path: &Path) -> Option<Ask> {
 fn ask(top: &Path, path: &Path, setting: &str, text: String) -> Option<Ask> {
     let source = path.display().to_string();
     let content = format!("{source}\0{}", content(&top.join(path), 0, &mut 0)?);
-    Some(Ask::new(AskKind::Settings, &source, setting, &content, text))
+    Some(Ask::new(PrivilegeKind::Settings, &source, setting, &content, text))
 }
 
 /// Settings that need approval: those that CLI `name` obeys in spite of its command line when no sandbox
@@ -82,7 +82,7 @@ pub fn open_asks(top: &Path, below: &Path, name: &str, covered: bool) -> Vec<Ask
         let source = path.display().to_string();
         // Too large to identify by its bytes: use the path alone.
         let bytes = content(&top.join(&path), 0, &mut 0).unwrap_or_default();
-        Ask::new(AskKind::Settings, &source, "files", &format!("{name}\0{source}\0{bytes}"), text)
+        Ask::new(PrivilegeKind::Settings, &source, "files", &format!("{name}\0{source}\0{bytes}"), text)
     });
     asked.collect()
 }
@@ -161,12 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_known_by_every_byte_of_it() {
+    fn approval_covers_every_byte_of_a_file() {
         let top = repo();
         let path = Path::new(".claude");
-        let shown = |grants: &Grants| covers(top.path(), Path::new("a/b"), "claude", grants).shown;
-        assert!(shown(&Grants::default()).is_empty());
-        let allowed = || Grants::of([shown_ask(top.path(), path).unwrap().digest]);
+        let shown = |grants: &TrustedSet| covers(top.path(), Path::new("a/b"), "claude", grants).shown;
+        assert!(shown(&TrustedSet::default()).is_empty());
+        let allowed = || TrustedSet::of([shown_ask(top.path(), path).unwrap().digest]);
         let before = allowed();
         assert_eq!(shown(&before), [path]);
         std::fs::write(top.path().join(".claude/skills/x.md"), "new").unwrap();
@@ -174,13 +174,13 @@ mod tests {
         assert_eq!(shown(&allowed()), [path]);
         // A missing path can be allowed too, for a task that creates it.
         let missing = shown_ask(top.path(), Path::new(".mcp.json")).unwrap();
-        assert_eq!(shown(&Grants::of([missing.digest.clone()])), [Path::new(".mcp.json")]);
+        assert_eq!(shown(&TrustedSet::of([missing.digest.clone()])), [Path::new(".mcp.json")]);
         std::fs::write(top.path().join(".mcp.json"), "{}").unwrap();
-        assert!(shown(&Grants::of([missing.digest])).is_empty());
+        assert!(shown(&TrustedSet::of([missing.digest])).is_empty());
     }
 
     #[test]
-    fn only_what_no_wall_keeps_out_needs_a_word() {
+    fn only_settings_that_nothing_hides_need_approval() {
         let top = repo();
         let asked = |name: &str, covered: bool| -> Vec<String> {
             let asks = open_asks(top.path(), Path::new("a/b"), name, covered);

@@ -133,6 +133,19 @@ fn allowed(text: &str) -> Result<AllowedHost, String> {
     }
 }
 
+/// The policy of these hosts alone.
+pub fn named_hosts(hosts: &[String]) -> EgressPolicy {
+    let mut policy = EgressPolicy::new(Vec::new(), Vec::new());
+    for host in hosts {
+        match allowed(host) {
+            Ok(AllowedHost::Rule(rule)) => policy.allow.push(rule),
+            Ok(AllowedHost::Server(server)) => policy.endpoints.push(server),
+            Err(_) => {}
+        }
+    }
+    policy
+}
+
 /// Rejects invalid hosts and variable names.
 pub fn check(settings: &Settings) -> Result<(), AppError> {
     for host in &settings.allowed_hosts {
@@ -219,6 +232,7 @@ pub fn of_run(
     isolation.programs = known_programs(env, &spec.origin, &spec.settings);
     isolation.read_only = named_programs(&spec.settings, isolation.workspace_at.as_deref());
     isolation.read_only.extend(shown);
+    isolation.read_only.extend(sandbox_read(env, &spec.settings));
     let outside = installed.iter().filter(|folder| folder.usage == InstalledUse::Outside);
     isolation.read_only.extend(outside.map(|folder| folder.from.clone()));
     isolation.environments = installed.iter().flat_map(|folder| folder.environments.clone()).collect();
@@ -282,12 +296,23 @@ pub fn for_agents(
     isolation.hidden = vec![env.state_home()?.path().to_owned()];
     isolation.programs = known_programs(env, top, settings);
     isolation.read_only = named_programs(settings, None);
+    isolation.read_only.extend(sandbox_read(env, settings));
     let needs = needs_of(env, (top, None), settings);
     (isolation.logins, isolation.keys) = (needs.logins.clone(), needs.keys.clone());
     isolation.covers.clone_from(&needs.covers);
     isolation.pass_env.clone_from(&settings.pass_env);
     isolation.egress = Some(policy_of(needs, top, refusals));
     choose(&isolation::detect(env.vars()), settings.isolation, isolation)
+}
+
+/// What the user lets sandboxed commands read.
+fn sandbox_read<'a>(env: &'a Environment, settings: &'a Settings) -> impl Iterator<Item = PathBuf> + 'a {
+    let home = env.vars().home().unwrap_or(Path::new("/"));
+    let full = |path: &String| match path.strip_prefix("~/") {
+        Some(below) => home.join(below),
+        None => PathBuf::from(path),
+    };
+    settings.sandbox_read.iter().map(full)
 }
 
 /// Agents and verifiers named by path. One inside the user's repo belongs to the agent if its tree is mounted
@@ -310,9 +335,26 @@ fn known_programs(env: &Environment, top: &Path, settings: &Settings) -> Vec<Pat
 /// An agent's own settings: in the user's home, and in variables.
 fn own_settings(env: &Environment, name: &str, keys: &[&str]) -> Vec<String> {
     let home = env.vars().get_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let files = isolation::auth_files(name).into_iter().filter(|file| !file.renewed);
+    let files = isolation::auth_files(name).into_iter().filter(|file| !file.is_login);
     let files = files.filter_map(|file| std::fs::read_to_string(home.join(file.path)).ok());
     files.chain(keys.iter().filter_map(|key| env.vars().get(key))).collect()
+}
+
+/// Variables for keys that an agent's own settings name.
+pub fn own_key_variables(env: &Environment, name: &str) -> Vec<String> {
+    own_settings(env, name, &[]).iter().flat_map(|text| values(text, &["env_key"])).collect()
+}
+
+/// A top-level value of an agent's own TOML settings.
+pub(crate) fn own_value(env: &Environment, name: &str, key: &str) -> Option<String> {
+    own_settings(env, name, &[]).iter().find_map(|text| top_value(text, key))
+}
+
+fn top_value(toml: &str, key: &str) -> Option<String> {
+    let mut lines = toml.lines().map(str::trim).take_while(|line| !line.starts_with('['));
+    let value = lines.find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='))?.trim_start();
+    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    value.get(1..)?.split(quote).next().map(str::to_owned)
 }
 
 /// Quoted values of these keys in TOML or JSON.
@@ -353,6 +395,13 @@ mod tests {
         let read = |keys: &'static [&str]| values(text, keys).collect::<Vec<_>>();
         assert_eq!(read(&["base_url", "baseURL"]), ["http://localhost:1/v1", "https://b.org"]);
         assert_eq!(read(&["env_key"]), ["MY_KEY"]);
+    }
+
+    #[test]
+    fn own_model_is_the_top_level_one() {
+        let text = "# model = \"no\"\nmodel_provider = \"mine\"\nmodel = 'gpt-5' # mine\n[profiles.x]\nmodel = \"other\"\n";
+        assert_eq!(top_value(text, "model").as_deref(), Some("gpt-5"));
+        assert_eq!(top_value("[profiles.x]\nmodel = \"other\"\n", "model"), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod agent_settings;
 pub mod consult;
+pub(crate) mod filters;
 pub(crate) mod hooks;
 pub(crate) mod installed;
 pub mod isolation;

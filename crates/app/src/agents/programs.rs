@@ -1,7 +1,7 @@
 //! Finds programs of known agents by path, outside the repo, because they get keys and logins. A program in
 //! the repo, or named only by it, needs approval.
 
-use crate::trust::{self, Ask, AskKind, quoted};
+use crate::trust::{self, Ask, PrivilegeKind, quoted};
 use ralph_loop_agents::presets;
 use ralph_loop_protocol::id::Digest;
 use std::io::Read as _;
@@ -88,7 +88,7 @@ impl Programs {
             false => String::new(),
         };
         Ask::new(
-            AskKind::Program,
+            PrivilegeKind::Program,
             &shown,
             format!("program {name}"),
             &format!("{shown}\0{content}"),

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_during_a_run_is_known_and_what_the_user_writes_is_not() {
+    fn lines_added_during_a_run_are_recorded() {
         let place = tempfile::tempdir().unwrap();
         let home = StateHome::at(&place.path().join("state"));
         let pairs = |names: &[&str]| -> Vec<(String, String)> {
@@ -135,7 +135,7 @@ mod tests {
         let came = |name: &str| DotenvLines::of(&home, place.path()).judge()(name, "x");
         assert!(!came("A"), "before any run");
         let watch = DotenvWatch::begin(&home, place.path(), "r1", &pairs(&["A"]));
-        assert!(came("B") && !came("A"), "while it runs, nobody knows who writes");
+        assert!(came("B") && !came("A"), "during a run the author of a line is unknown");
         watch.end(&pairs(&["A", "B"]));
         assert!(came("B") && !came("A") && !came("C"), "C is written by the user, afterwards");
         // Killed without `end`: the next run still attributes the new variables to it.

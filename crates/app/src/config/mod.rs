@@ -7,4 +7,5 @@ pub mod models;
 pub mod notify;
 pub mod provider_calls;
 pub mod providers;
+pub(crate) mod server_policy;
 pub mod settings;

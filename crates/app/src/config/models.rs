@@ -4,7 +4,7 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::trust::repo_file;
-use crate::trust::{Ask, AskKind, Grants, quoted_server};
+use crate::trust::{Ask, PrivilegeKind, TrustedSet, quoted_server};
 use ralph_loop_agents::models::Route;
 use ralph_loop_domain::model::price::PriceTable;
 use ralph_loop_task::config::{Models, ModelsFile, Profile};
@@ -61,7 +61,7 @@ pub fn load(env: &Environment, top: &Path) -> Result<LoadedModels, AppError> {
 fn load_from(
     top: &Path,
     user: Option<&Path>,
-    grants: &Grants,
+    grants: &TrustedSet,
     vars: &(dyn Fn(&str) -> Option<String> + Send + Sync),
 ) -> Result<LoadedModels, AppError> {
     let models = Models::builtin();
@@ -96,7 +96,12 @@ fn load_from(
 }
 
 /// Adds a file on top.
-fn layer(loaded: &mut LoadedModels, path: &Path, origin: Origin, grants: &Grants) -> Result<(), AppError> {
+fn layer(
+    loaded: &mut LoadedModels,
+    path: &Path,
+    origin: Origin,
+    grants: &TrustedSet,
+) -> Result<(), AppError> {
     let read = match origin {
         Origin::Repo(_) => repo_file::read,
         _ => repo_file::read_own,
@@ -161,7 +166,7 @@ fn key_ask(source: &str, name: &str, profile: &Profile) -> Option<Ask> {
     let server = named.map_or_else(|| format!("the server of `{}`", route.provider.name), quoted_server);
     let text = format!("your key {variables} to be sent to {server}");
     let content = format!("{variables}\0{}\0{}", named.unwrap_or_default(), route.provider.name);
-    Some(Ask::new(AskKind::Server, source, format!("profiles.{name}"), &content, text))
+    Some(Ask::new(PrivilegeKind::Server, source, format!("profiles.{name}"), &content, text))
 }
 
 fn prices(file: &Path, list: &str, origin: &Origin) -> Result<String, AppError> {
@@ -204,7 +209,7 @@ mod tests {
             let vars: BTreeMap<String, String> =
                 vars.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
             let user = self.0.path().join("home/models.yaml");
-            let none = Grants::default();
+            let none = TrustedSet::default();
             load_from(&self.0.path().join("repo"), Some(&user), &none, &move |name| vars.get(name).cloned())
         }
     }

@@ -13,7 +13,7 @@ use ralph_loop_task::config::{NotifyConfig, NotifyKind, SLACK_VARIABLE};
 pub fn parse(text: &str) -> Result<NotifyRequest, String> {
     let also = |config| NotifyRequest::Also(Box::new(config));
     match text.split_once(':') {
-        None if text == "none" => Ok(NotifyRequest::Nobody),
+        None if text == "none" => Ok(NotifyRequest::Off),
         None if text == "slack" => Ok(also(NotifyConfig::of(NotifyKind::Slack))),
         None if text == "desktop" => Ok(also(NotifyConfig::of(NotifyKind::Desktop))),
         Some(("command", line)) if !line.trim().is_empty() => Ok(also(NotifyConfig {
@@ -21,14 +21,14 @@ pub fn parse(text: &str) -> Result<NotifyRequest, String> {
             ..NotifyConfig::of(NotifyKind::Command)
         })),
         _ => Err(
-            "one of slack, desktop, command:LINE, none; other ways stand under `notify` in your own config"
+            "expected slack, desktop, command:LINE or none; configure other channels with `notify` in your own config"
                 .into(),
         ),
     }
 }
 
 pub fn chosen(env: &Environment, requests: &[NotifyRequest]) -> Result<Vec<ChannelNotifier>, AppError> {
-    if requests.contains(&NotifyRequest::Nobody) {
+    if requests.contains(&NotifyRequest::Off) {
         return Ok(Vec::new());
     }
     let vars = env.vars();
@@ -58,13 +58,13 @@ mod tests {
 
     #[test]
     fn ways_are_read_by_name() {
-        assert_eq!(parse("none"), Ok(NotifyRequest::Nobody));
+        assert_eq!(parse("none"), Ok(NotifyRequest::Off));
         let Ok(NotifyRequest::Also(command)) = parse("command:echo a:b") else { panic!("a command") };
         assert_eq!(command.command_argv, ["sh", "-c", "echo a:b"]);
         assert!(parse("slack").is_ok() && parse("desktop").is_ok());
         for bad in ["command:", "pigeon"] {
             assert!(
-                parse(bad).unwrap_err().starts_with("one of slack, desktop, command:LINE, none"),
+                parse(bad).unwrap_err().starts_with("expected slack, desktop, command:LINE or none"),
                 "{bad}"
             );
         }

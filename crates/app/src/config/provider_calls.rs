@@ -55,7 +55,7 @@ pub fn list_all(providers: &[Arc<dyn SandboxProvider>], limit: Duration) -> Foun
                 continue;
             }
             Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no whole answer within {} seconds", limit.as_secs()),
+            Err(_) => format!("no complete answer within {} seconds", limit.as_secs()),
         };
         found.problems.push(Unanswered { provider: provider.name(), problem });
     }
@@ -66,10 +66,10 @@ pub fn list_all(providers: &[Arc<dyn SandboxProvider>], limit: Duration) -> Foun
 pub struct Removal {
     limit: Duration,
     until: Instant,
-    asked: Vec<Asked>,
+    asked: Vec<ProviderQuery>,
 }
 
-struct Asked {
+struct ProviderQuery {
     provider: &'static str,
     ids: BTreeSet<String>,
     answers: Receiver<Answer>,
@@ -112,7 +112,7 @@ pub fn remove(wanted: Vec<(Arc<dyn SandboxProvider>, BTreeSet<String>)>, limit: 
                 let _ = tell.send(answer);
             }
         });
-        Asked { provider: name, ids, answers }
+        ProviderQuery { provider: name, ids, answers }
     });
     Removal { limit, until, asked: asked.collect() }
 }
@@ -122,7 +122,7 @@ impl Removal {
     pub fn wait(self) -> Removed {
         let mut removed = Removed::default();
         let problems = &mut removed.problems;
-        for Asked { provider, mut ids, answers } in self.asked {
+        for ProviderQuery { provider, mut ids, answers } in self.asked {
             while !ids.is_empty() {
                 match answers.recv_timeout(self.until.saturating_duration_since(Instant::now())) {
                     Ok(Answer::Gone(id)) => {

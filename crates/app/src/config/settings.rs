@@ -50,14 +50,10 @@ impl LoadedSettings {
 
 /// Reads both files.
 pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
-    let user = match env.user_config() {
-        Some(path) => read(&path, repo_file::read_own)?,
-        None => None,
-    };
+    let user = user_file(env)?;
     let repo_path = RalphDir::of(top).config();
     let repo = read(&repo_path, repo_file::read)?;
     let repo_digest = repo.as_ref().map(|(text, _)| Digest::of(text.as_bytes()));
-    let user = user.map(|(_, file)| file).unwrap_or_default();
     let mut repo = repo.map(|(_, file)| file).unwrap_or_default();
     if repo.notify.is_some() {
         return Err(AppError::usage(format!(
@@ -74,6 +70,13 @@ pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
         ))
         .hint("move `share` to your own `~/.config/ralph/config.json`, or give `--share`"));
     }
+    if repo.sandbox_read.is_some() {
+        return Err(AppError::usage(format!(
+            "`{}` sets `sandbox_read`, which works only in your own config",
+            repo_path.display()
+        ))
+        .hint("move `sandbox_read` to your own `~/.config/ralph/config.json`"));
+    }
     let asks = screened(env, top, &user, &source_of(top, &repo_path), &mut repo);
     Ok(LoadedSettings {
         asks,
@@ -84,6 +87,12 @@ pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
         user,
         repo_digest,
     })
+}
+
+/// The user's file; the server's, for a run that it was asked for.
+pub fn user_file(env: &Environment) -> Result<ConfigFile, AppError> {
+    let Some(path) = env.user_config() else { return Ok(ConfigFile::default()) };
+    Ok(read(&path, repo_file::read_own)?.map(|(_, file)| file).unwrap_or_default())
 }
 
 /// Removes what isn't allowed from a repo's file or task and returns everything it requests.
@@ -102,8 +111,7 @@ pub fn screened(
 
 /// The agents of the user's configuration that take part in runs.
 pub fn user_agents(env: &Environment) -> Vec<AgentConfig> {
-    let file = env.user_config().and_then(|path| read(&path, repo_file::read_own).ok().flatten());
-    file.map(|(_, file)| file.resolve().agents).unwrap_or_default()
+    user_file(env).map(|file| file.resolve().agents).unwrap_or_default()
 }
 
 pub fn programs(env: &Environment, top: &Path) -> Programs {
@@ -112,8 +120,7 @@ pub fn programs(env: &Environment, top: &Path) -> Programs {
 
 /// The user's notification targets; `None` if their file doesn't set any.
 pub fn user_notify(env: &Environment) -> Result<Option<Vec<NotifyConfig>>, AppError> {
-    let Some(path) = env.user_config() else { return Ok(None) };
-    Ok(read(&path, repo_file::read_own)?.and_then(|(_, file)| file.notify))
+    Ok(user_file(env)?.notify)
 }
 
 /// The user's own file may be a link; a repo's file must stay in the repo.

@@ -14,12 +14,12 @@ use crate::run::{options, task};
 use crate::start::{locks, sandboxes};
 use crate::task::hidden;
 use crate::trust::Ask;
-use crate::trust::consent::Gathering;
+use crate::trust::consent::TrustScan;
 use crate::trust::repo_file;
 use crate::wiring;
 use folders::Folders;
 use ralph_loop_core::clock::SystemClock;
-use ralph_loop_core::{CancelFlag, CommitProof, CommitToProve, HunkLimits, RunWriter, prove_commit};
+use ralph_loop_core::{CancelToken, CommitProof, CommitToProve, HunkLimits, RunWriter, prove_commit};
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_git::{Repo, checkout};
 use ralph_loop_journal::folder::layout::RalphDir;
@@ -61,7 +61,7 @@ pub struct ProvedCommit {
 pub fn prove(
     env: &Environment,
     request: &ProveRequest,
-    cancel: Arc<CancelFlag>,
+    cancel: Arc<CancelToken>,
     report: &dyn Reporter,
 ) -> Result<Option<ProvedCommit>, AppError> {
     let top = find::top(&request.folder);
@@ -150,10 +150,10 @@ fn granted(
     users: &Repo,
     scratch: &Path,
 ) -> Result<Environment, AppError> {
-    let open = env.granting_everything();
+    let open = env.trusting_all();
     let (loaded, models) = (settings::load(&open, scratch)?, models::load(&open, scratch)?);
     let run = RunRequest { isolation: request.isolation, ..RunRequest::in_folder(&users.top) };
-    let asked = Gathering {
+    let asked = TrustScan {
         env,
         top: &users.top,
         request: &run,
@@ -163,7 +163,7 @@ fn granted(
         working_dir: None,
     }
     .asked()?;
-    let named: &[Ask] = if asked.is_named_in(env) { asked.asks() } else { &[] };
+    let named: &[Ask] = if asked.is_in_variable(env) { asked.asks() } else { &[] };
     let kept = asked.store().allowed().unwrap_or_default();
     Ok(env.granting(kept.iter().chain(named).map(|ask| ask.digest.clone())))
 }

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pull_requests_are_told_from_commits() {
+    fn pull_requests_are_distinguished_from_commits() {
         assert_eq!(pr_of("7"), Some(7));
         assert_eq!(pr_of("#7"), Some(7));
         assert_eq!(pr_of("https://github.com/o/r/pull/12"), Some(12));

@@ -7,7 +7,7 @@ const STEPS: f64 = 20.0;
 
 /// Observed state of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Seen {
+pub(crate) struct ContestantSpend {
     pub(crate) spent: Usd,
     /// It hasn't ended.
     pub(crate) works: bool,
@@ -30,12 +30,12 @@ struct Share {
 
 /// The shares of all runs.
 #[derive(Debug)]
-pub(crate) struct Shares {
+pub(crate) struct BudgetShares {
     budget: Usd,
     all: Vec<Share>,
 }
 
-impl Shares {
+impl BudgetShares {
     /// An equal share for each of `many`.
     pub(crate) fn new(budget: Usd, many: usize) -> Self {
         let told = Usd::from_dollars(budget.dollars() / many.max(1) as f64);
@@ -49,7 +49,7 @@ impl Shares {
     }
 
     /// Records that a share was sent.
-    pub(crate) fn told(&mut self, at: usize, share: Usd) {
+    pub(crate) fn record_share(&mut self, at: usize, share: Usd) {
         if let Some(one) = self.all.get_mut(at) {
             one.told = share;
             one.held = one.held.max(share);
@@ -58,7 +58,7 @@ impl Shares {
 
     /// Changed shares worth sending: active runs split the remainder equally. A higher share is taken from
     /// another run first, and becomes available only once no session of that run can spend it.
-    pub(crate) fn next(&mut self, seen: &[Seen]) -> Vec<(usize, Usd)> {
+    pub(crate) fn next(&mut self, seen: &[ContestantSpend]) -> Vec<(usize, Usd)> {
         for (share, seen) in self.all.iter_mut().zip(seen) {
             share.look(seen);
         }
@@ -69,7 +69,7 @@ impl Shares {
         if many == 0 || step <= 0.0 {
             return Vec::new();
         }
-        let most = |(share, seen): (&Share, &Seen)| match seen.works {
+        let most = |(share, seen): (&Share, &ContestantSpend)| match seen.works {
             true => share.held.max(seen.spent).dollars(),
             false => seen.spent.dollars(),
         };
@@ -94,7 +94,7 @@ impl Shares {
 }
 
 impl Share {
-    fn look(&mut self, seen: &Seen) {
+    fn look(&mut self, seen: &ContestantSpend) {
         let recorded = seen.recorded.unwrap_or(self.told);
         let now = recorded.max(self.told);
         self.held = match seen.iteration == self.iteration {
@@ -133,7 +133,7 @@ mod tests {
         let mut random = 11;
         let mut most_of_one: f64 = 0.0;
         for _ in 0..300 {
-            let mut shares = Shares::new(Usd::from_dollars(9.0), 3);
+            let mut shares = BudgetShares::new(Usd::from_dollars(9.0), 3);
             let first = shares.first().unwrap().dollars();
             let begin =
                 Runner { spent: 0.0, cap: first, letter: None, session: None, iteration: 0, works: true };
@@ -154,7 +154,7 @@ mod tests {
                     2 => one.cap = one.letter.take().unwrap_or(one.cap),
                     _ => one.works &= one.session.is_some() || draw(&mut random, 40) > 0,
                 }
-                let seen = all.map(|one| Seen {
+                let seen = all.map(|one| ContestantSpend {
                     spent: Usd::from_dollars(one.spent),
                     works: one.works,
                     recorded: Some(Usd::from_dollars(one.cap)),
@@ -162,21 +162,21 @@ mod tests {
                 });
                 for (at, share) in shares.next(&seen) {
                     all[at].letter = Some(share.dollars());
-                    shares.told(at, share);
+                    shares.record_share(at, share);
                 }
                 let spent: f64 = all.iter().map(|one| one.spent).sum();
                 assert!(spent <= 9.0 + 1e-6, "{spent}");
                 most_of_one = all.iter().map(|one| one.spent).fold(most_of_one, f64::max);
             }
         }
-        assert!(most_of_one > 3.5, "whoever needs more gets of what others leave: {most_of_one}");
+        assert!(most_of_one > 3.5, "a contestant that needs more gets what others leave: {most_of_one}");
     }
 
     #[test]
     fn without_a_limit_there_is_nothing_to_share() {
-        let mut shares = Shares::new(Usd::ZERO, 2);
+        let mut shares = BudgetShares::new(Usd::ZERO, 2);
         assert_eq!(shares.first(), None);
-        let seen = Seen { spent: Usd::ZERO, works: true, recorded: Some(Usd::ZERO), iteration: 1 };
+        let seen = ContestantSpend { spent: Usd::ZERO, works: true, recorded: Some(Usd::ZERO), iteration: 1 };
         assert!(shares.next(&[seen, seen]).is_empty());
     }
 }

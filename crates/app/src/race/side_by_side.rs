@@ -5,7 +5,7 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::read::find;
-use crate::request::{PlaceRequest, RunRequest, TaskInput};
+use crate::request::{RunRequest, TaskInput, Workplace};
 use crate::run::{task, unfinished};
 use ralph_loop_core::handle::RunHandle;
 use ralph_loop_domain::state::RunState;
@@ -27,7 +27,7 @@ use std::time::Duration;
 pub struct BatchRun {
     request: RunRequest,
     /// The unfinished run of the same task that it continues.
-    goes_on: Option<RunId>,
+    resumes: Option<RunId>,
     child: Option<Child>,
     log: PathBuf,
     since: Duration,
@@ -83,8 +83,8 @@ impl Batch {
         let mut runs: Vec<BatchRun> = runs.collect();
         let mut taken: Vec<RunId> = Vec::new();
         for run in &mut runs {
-            run.goes_on = unfinished_of(env, &home, &run.request).filter(|id| !taken.contains(id));
-            taken.extend(run.goes_on.clone());
+            run.resumes = unfinished_of(env, &home, &run.request).filter(|id| !taken.contains(id));
+            taken.extend(run.resumes.clone());
         }
         Ok(Self { env: env.clone(), home, program, jobs: jobs.max(1), logs, runs })
     }
@@ -167,12 +167,12 @@ fn unfinished_of(env: &Environment, home: &StateHome, request: &RunRequest) -> O
 
 impl BatchRun {
     fn new(mut request: RunRequest, logs: &Path, number: usize) -> Self {
-        if request.place == PlaceRequest::InPlace {
+        if request.place == Workplace::InPlace {
             let from = find::top(&request.folder).display().to_string();
-            request.place = PlaceRequest::Clone { from, depth: None, sparse: Vec::new() };
+            request.place = Workplace::Clone { from, depth: None, sparse: Vec::new() };
         }
         let log = logs.join(format!("{number}.json"));
-        Self { request, goes_on: None, child: None, log, since: Duration::ZERO, result: None, code: None }
+        Self { request, resumes: None, child: None, log, since: Duration::ZERO, result: None, code: None }
     }
 
     pub fn request(&self) -> &RunRequest {
@@ -180,8 +180,8 @@ impl BatchRun {
     }
 
     /// The unfinished run that it continues.
-    pub fn goes_on(&self) -> Option<&RunId> {
-        self.goes_on.as_ref()
+    pub fn resumes(&self) -> Option<&RunId> {
+        self.resumes.as_ref()
     }
 
     pub fn is_running(&self) -> bool {
@@ -207,7 +207,7 @@ impl BatchRun {
         let request = serde_json::to_vec(&self.request).map_err(|e| failed(e.into()))?;
         let mut command = Command::new(program);
         command.arg("-C").arg(&self.request.folder);
-        match &self.goes_on {
+        match &self.resumes {
             Some(run) => command.args(["resume", run.as_str(), "--json", "--quiet"]),
             None => command.args(["run", "--json", "--quiet", "--request", "-"]),
         };

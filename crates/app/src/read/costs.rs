@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::read::facts::RunReading;
+use crate::read::facts::RunSnapshot;
 use crate::trust::repo_file;
 use jiff::Timestamp;
 use ralph_loop_journal::folder::registry;
@@ -62,7 +62,7 @@ pub fn costs(env: &Environment, since: Timestamp, by: CostsBy) -> Result<Costs, 
     let mut all_runs = BTreeSet::new();
     let (mut prompts, mut cached, mut saved) = (0u64, 0u64, None);
     for entry in registry::all(&env.state_home()?) {
-        let Ok(reading) = RunReading::load(env, entry) else { continue };
+        let Ok(reading) = RunSnapshot::load(env, entry) else { continue };
         if reading.last_event < since {
             continue;
         }
@@ -157,7 +157,7 @@ fn model_of(receipts: &[&Receipt]) -> Option<String> {
     receipts.iter().all(|receipt| receipt.model.as_ref() == Some(&first)).then_some(first)
 }
 
-fn receipts(reading: &RunReading) -> Vec<Receipt> {
+fn receipts(reading: &RunSnapshot) -> Vec<Receipt> {
     let dir = reading.entry.run_dir();
     let read = |number: u32| {
         let bytes = repo_file::read_record(&dir.iteration(number).join("receipt.json")).ok()?;

@@ -22,7 +22,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 #[derive(Debug)]
-pub struct RunReading {
+pub struct RunSnapshot {
     pub entry: Registration,
     pub state: RunState,
     /// The process that drives it.
@@ -34,14 +34,14 @@ pub struct RunReading {
     pub zone: TimeZone,
 }
 
-impl RunReading {
+impl RunSnapshot {
     /// Reads a run.
     pub fn load(env: &Environment, entry: Registration) -> Result<Self, AppError> {
         if !entry.run_dir().spec().is_file() {
             let message =
                 format!("the folder of run {} is gone: `{}`", entry.run_id, entry.run_dir().path().display());
             return Err(
-                AppError::usage(message).hint("bring the folder back, or start a new run with `ralph run`")
+                AppError::usage(message).hint("restore the folder, or start a new run with `ralph run`")
             );
         }
         let mut state = find::handle(env, &entry).state()?;
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_action_that_names_something_is_told() {
+    fn the_last_named_action_is_reported() {
         let lines = "{\"name\":\"Edit\",\"input\":{\"file_path\":\"src/a.rs\"}}\n{\"name\":\"Think\",\"input\":{}}\n{\"torn";
         assert_eq!(last_action(lines).as_deref(), Some("at src/a.rs"));
         let command = r#"{"input":{"command":"cargo test"}}"#;

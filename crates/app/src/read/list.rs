@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::read::facts::RunReading;
+use crate::read::facts::RunSnapshot;
 use crate::read::find;
 use jiff::Timestamp;
 use ralph_loop_journal::folder::registry;
@@ -78,7 +78,7 @@ pub fn list_entry(env: &Environment, registration: Registration) -> ListEntry {
         let problem = format!("`{}` is gone", registration.run_dir().path().display());
         return ListEntry { problem: Some(problem), ..entry };
     }
-    match RunReading::load(env, registration) {
+    match RunSnapshot::load(env, registration) {
         Err(error) => ListEntry { status: "unreadable".into(), problem: Some(error.message), ..entry },
         Ok(facts) => ListEntry {
             title: facts.state.spec.task.title.clone(),

@@ -1,11 +1,11 @@
 //! The Now line: the view's sentence with a color for its meaning.
 
-use crate::read::facts::RunReading;
+use crate::read::facts::RunSnapshot;
 use ralph_loop_journal::lock;
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::outcome::EndReason;
 
-pub fn line(facts: &RunReading) -> (Tone, String) {
+pub fn line(facts: &RunSnapshot) -> (Tone, String) {
     let state = &facts.state;
     if let Some(pid) = facts.driver.as_ref().map(|driver| driver.pid).filter(|pid| lock::is_stopped(*pid)) {
         let words =
@@ -24,6 +24,6 @@ pub fn line(facts: &RunReading) -> (Tone, String) {
 }
 
 /// What you can do now, as commands to type.
-pub fn next(facts: &RunReading) -> Option<String> {
+pub fn next(facts: &RunSnapshot) -> Option<String> {
     facts.view().next
 }

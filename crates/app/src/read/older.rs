@@ -37,7 +37,7 @@ pub(crate) fn moved(
     if !record.spec().is_file() {
         copy_record(env, entry, &record).map_err(|e| {
             AppError::environment(format!("cannot move the record of run {run}: {e}"))
-                .hint("nothing of it was changed; fix what the message names, then try again")
+                .hint("nothing was changed; fix what the message names, then try again")
         })?;
     }
     let entry = Registration { spare: None, record: Some(record.path().to_owned()), ..entry.clone() };
@@ -58,7 +58,7 @@ pub(crate) fn registered(home: &StateHome, entry: &Registration) -> Result<(), A
         "the record of run {run} isn't on this machine; `.ralph/runs` has a read-only copy"
     ))
     .hint(format!(
-        "`ralph resume --from REMOTE {run}` brings a run that was pushed, `ralph run --new` starts another one"
+        "fetch a pushed run with `ralph resume --from REMOTE {run}`, or start another one with `ralph run --new`"
     )))
 }
 

@@ -3,12 +3,12 @@
 
 use crate::environment::Environment;
 use crate::race::races;
-use crate::read::facts::RunReading;
+use crate::read::facts::RunSnapshot;
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// Includes the run's race, if it belongs to one.
-pub fn with_race(env: &Environment, facts: &RunReading) -> Value {
+pub fn with_race(env: &Environment, facts: &RunSnapshot) -> Value {
     let mut value = object(facts);
     // An unreadable race must not hide the run.
     if let Ok(Some(race)) = races::of_run(env, &facts.entry.run_id) {
@@ -17,7 +17,7 @@ pub fn with_race(env: &Environment, facts: &RunReading) -> Value {
     value
 }
 
-pub fn object(facts: &RunReading) -> Value {
+pub fn object(facts: &RunSnapshot) -> Value {
     let state = &facts.state;
     let view = facts.view();
     let checks: Vec<Value> = view

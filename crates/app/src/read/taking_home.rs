@@ -3,7 +3,7 @@
 use crate::config::dotenv_lines::DotenvWatch;
 use crate::environment::{Environment, dotenv_pairs};
 use crate::error::AppError;
-use crate::read::facts::RunReading;
+use crate::read::facts::RunSnapshot;
 use crate::read::{find, seen};
 use ralph_loop_domain::state::RunState;
 use ralph_loop_domain::text::change_text::ChangeText;
@@ -14,8 +14,8 @@ use std::path::Path;
 
 /// A run's recorded work.
 #[derive(Debug)]
-pub struct RunFiles {
-    pub reading: RunReading,
+pub struct RunResultFiles {
+    pub reading: RunSnapshot,
     /// The repo with its commits: the user's, or the run's clone.
     pub repo: Repo,
     /// Its commits.
@@ -24,15 +24,15 @@ pub struct RunFiles {
 
 #[derive(Debug)]
 pub enum RunChanges {
-    Recorded(Box<RunFiles>),
+    Recorded(Box<RunResultFiles>),
     /// It changed no file.
-    Nothing(Box<RunReading>),
+    Nothing(Box<RunSnapshot>),
 }
 
-impl RunFiles {
+impl RunResultFiles {
     /// The run `name`, or the latest of the folder.
     pub fn open(env: &Environment, folder: &Path, name: Option<&str>) -> Result<RunChanges, AppError> {
-        let reading = RunReading::load(env, find::run(env, folder, name)?)?;
+        let reading = RunSnapshot::load(env, find::run(env, folder, name)?)?;
         let run = reading.entry.run_id.clone();
         let spec = &reading.state.spec;
         let places = [&spec.origin, spec.home(), &reading.entry.workspace].map(|place| place.to_owned());
@@ -154,7 +154,7 @@ impl RunFiles {
 }
 
 /// A fork's result is the first run's up to the fork, plus its own.
-fn with_first_run(work: RunCommits, repo: &Repo, reading: &RunReading) -> Result<RunCommits, AppError> {
+fn with_first_run(work: RunCommits, repo: &Repo, reading: &RunSnapshot) -> Result<RunCommits, AppError> {
     let from = reading.state.spec.forked_from.as_ref();
     match from.and_then(|from| Some((from.start.clone()?, from.snapshot.clone()))) {
         Some((head, start)) => Ok(work.since(repo, &reading.entry.run_id, head, start)?),
@@ -162,7 +162,7 @@ fn with_first_run(work: RunCommits, repo: &Repo, reading: &RunReading) -> Result
     }
 }
 
-fn on_own_branch(repo: &Repo, reading: &RunReading) -> Result<Option<RunCommits>, AppError> {
+fn on_own_branch(repo: &Repo, reading: &RunSnapshot) -> Result<Option<RunCommits>, AppError> {
     let state = &reading.state;
     let (Some(branch), Some(baseline)) = (&state.spec.branch, &state.baseline) else { return Ok(None) };
     // A fork without changes has what it started with.

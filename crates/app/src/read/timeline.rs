@@ -2,7 +2,7 @@
 
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::read::facts::RunReading;
+use crate::read::facts::RunSnapshot;
 use crate::read::find;
 use ralph_loop_domain::state::{IterationSummary, RunState};
 use ralph_loop_domain::stuck::Signals;
@@ -33,7 +33,7 @@ pub struct MetricValue {
 
 impl RunTimeline {
     /// Replays the journal.
-    pub fn read(env: &Environment, facts: &RunReading, wanted: Option<u32>) -> Result<Self, AppError> {
+    pub fn read(env: &Environment, facts: &RunSnapshot, wanted: Option<u32>) -> Result<Self, AppError> {
         let mut state = RunState::new(facts.state.spec.clone());
         let mut story = RunTimeline::default();
         for event in find::handle(env, &facts.entry).follow(Seq(0)).poll()? {

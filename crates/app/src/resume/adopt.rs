@@ -16,7 +16,7 @@ use ralph_loop_domain::state::RunState;
 use ralph_loop_git::{GitWorkspace, Repo, checkout};
 use ralph_loop_journal::folder::artifacts;
 use ralph_loop_journal::folder::layout::{RunDir, StateHome};
-use ralph_loop_journal::journal::Places;
+use ralph_loop_journal::journal::RunPaths;
 use ralph_loop_journal::live::follow::Follower;
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::id::{MachineId, RunId, Seq};
@@ -46,14 +46,14 @@ pub fn is_here(env: &Environment, run: &RunId) -> Result<bool, AppError> {
     if !known {
         return Ok(false);
     }
-    bring_spec(&places)?;
+    fetch_spec(&places)?;
     let Ok(state) = relocate::read(&places) else { return Ok(false) };
     let tree = !state.spec.hands_back() || state.spec.workspace.is_dir();
     Ok(last_machine(&places)? == Some(here) && tree && state.spec.home().is_dir())
 }
 
 /// The machine of the last driver.
-fn last_machine(places: &Places) -> Result<Option<MachineId>, AppError> {
+fn last_machine(places: &RunPaths) -> Result<Option<MachineId>, AppError> {
     let events = Follower::new(&places.dir.events(), Seq(0)).poll()?;
     Ok(events.into_iter().rev().find_map(|event| match event.body {
         EventBody::DriverStarted { lease, .. } => lease.machine,
@@ -62,7 +62,7 @@ fn last_machine(places: &Places) -> Result<Option<MachineId>, AppError> {
 }
 
 /// Fetches the sealed spec.
-fn bring_spec(places: &Places) -> Result<bool, AppError> {
+fn fetch_spec(places: &RunPaths) -> Result<bool, AppError> {
     let Some(elsewhere) = &places.elsewhere else { return Ok(false) };
     let sealed =
         elsewhere.spec().map_err(|e| AppError::environment(format!("can't read the sealed spec: {e}")))?;
@@ -79,7 +79,7 @@ pub fn sealed_state(env: &Environment, run: &RunId) -> Result<Option<RunState>, 
     let Some(elsewhere) = &places.elsewhere else { return Ok(None) };
     let head = elsewhere.seal().head();
     let head = head.map_err(|e| AppError::environment(format!("can't read the seal of run {run}: {e}")))?;
-    if head.unwrap_or(0) == 0 || !bring_spec(&places)? {
+    if head.unwrap_or(0) == 0 || !fetch_spec(&places)? {
         return Ok(None);
     }
     Ok(Some(relocate::read(&places)?))
@@ -105,7 +105,7 @@ pub(crate) fn adopt(
     let home = env.state_home()?;
     forget(env, run)?;
     let Some(state) = sealed_state(env, run)? else {
-        return Err(AppError::usage(format!("run {run} has not begun: there is nothing to bring here")));
+        return Err(AppError::usage(format!("run {run} hasn't started: there is nothing to fetch")));
     };
     if state.spec.run_id != *run {
         return Err(AppError::environment(format!(
@@ -115,7 +115,7 @@ pub(crate) fn adopt(
     }
     let places = wiring::places(env, &home, run);
     let repo = clone(env, &home, &state.spec, kept)?;
-    bring_files(&places.dir, &repo, run, kept)?;
+    fetch_files(&places.dir, &repo, run, kept)?;
     keep_inbox(&places.dir, state.people.inbox)?;
     mark(&places.dir)?;
     if record_trust::read(&home, run).is_none() {
@@ -153,7 +153,7 @@ fn clone(env: &Environment, home: &StateHome, spec: &RunSpec, kept: &Kept) -> Re
 }
 
 /// Writes the stored files without following links: they come from another machine.
-fn bring_files(record: &RunDir, repo: &Repo, run: &RunId, kept: &Kept) -> Result<(), AppError> {
+fn fetch_files(record: &RunDir, repo: &Repo, run: &RunId, kept: &Kept) -> Result<(), AppError> {
     refuse_odd_folder(&repo.top)?;
     let failed = |name: &str, e: std::io::Error| {
         AppError::environment(format!("can't write the file `{name}` of run {run}: {e}"))
@@ -184,7 +184,7 @@ fn keep_inbox(record: &RunDir, read: u64) -> Result<(), AppError> {
 fn settle(
     env: &Environment,
     home: &StateHome,
-    places: &Places,
+    places: &RunPaths,
     repo: &Repo,
     state: &RunState,
 ) -> Result<RunSpec, AppError> {

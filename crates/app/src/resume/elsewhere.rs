@@ -7,9 +7,9 @@ use crate::environment::{DEFAULT_PROVIDER, Environment};
 use crate::error::AppError;
 use crate::read::find;
 use crate::report::{Notice, Reporter};
-use crate::run::works_on_copy;
+use crate::run::needs_agent_copy;
 use crate::start::handover;
-use crate::trust::Grants;
+use crate::trust::TrustedSet;
 use crate::trust::record_trust;
 use crate::trust::screen::{Screen, fetched_agent};
 use crate::wiring;
@@ -40,7 +40,7 @@ pub fn fetch_run(
     report: &dyn Reporter,
 ) -> Result<(), AppError> {
     let run = RunId::parse(run).map_err(|_| {
-        AppError::usage(format!("`{run}` is not a whole run id"))
+        AppError::usage(format!("`{run}` is not a complete run id"))
             .hint("the pull request names it, and so does the state ref `refs/ralph/RUN/state`")
     })?;
     let home = env.state_home()?;
@@ -76,7 +76,7 @@ pub fn fetch_run(
         report.notice(&Notice::HasItAlready);
         return Ok(());
     }
-    bring_files(&home, &run, &repo, &files)?;
+    fetch_files(&home, &run, &repo, &files)?;
     // A sealed copy from an earlier fetch is older than the pushed state.
     for old in [home.seal(&run), home.seal(&run).with_extension("spec.json")] {
         let _ = std::fs::remove_file(old);
@@ -104,13 +104,13 @@ fn one_at_a_time(clone: &Path) -> Result<std::fs::File, AppError> {
     };
     lock().map_err(|e: std::io::Error| {
         AppError::environment(format!("cannot lock `{}`: {e}", folder.display()))
-            .hint("another `ralph resume --from` may be at work there")
+            .hint("another `ralph resume --from` may be running there")
     })
 }
 
 /// Writes the fetched files: the run's record separately, the rest into its folder. They come from a remote,
 /// so no links are followed, and nothing in them sets the workspace or permissions.
-fn bring_files(
+fn fetch_files(
     home: &StateHome,
     run: &RunId,
     repo: &Repo,
@@ -232,7 +232,7 @@ pub(super) fn copy_for_agent(
     baseline: &Baseline,
     spec: &mut RunSpec,
 ) -> Result<(), AppError> {
-    if !works_on_copy(&spec.settings) {
+    if !needs_agent_copy(&spec.settings) {
         return Ok(());
     }
     let (run, copy) = (spec.run_id.clone(), home.agent_copy(&spec.run_id));
@@ -241,7 +241,9 @@ pub(super) fn copy_for_agent(
     let here = Repo::discover(env.vars(), &repo.top)?;
     let options = wiring::workspace_options(home, spec, &here);
     let tree = GitWorkspace::new(here, run.clone(), options)?;
-    agent_copy::make_of_relocated(tree, baseline, &copy, &wiring::git_folders(home, &run))?;
+    let contents = wiring::copy_contents(&spec.settings);
+    let folders = wiring::git_folders(home, &run);
+    agent_copy::make_of_relocated(tree, baseline, &copy, (&contents, &folders))?;
     (spec.workspace, spec.handed_to) = (copy, Some(repo.top.clone()));
     Ok(())
 }
@@ -264,7 +266,7 @@ fn settle_push(repo: &Repo, spec: &mut RunSpec, remote: &GitRemote) -> Result<()
             handover.branch.as_deref().or(spec.branch.as_deref()).unwrap_or_default()
         ))
         .cause("fetched state can't choose that; each run has its own branch")
-        .hint("look at the state with `git fetch`, then start a run of your own"));
+        .hint("inspect the state with `git fetch`, then start your own run"));
     }
     Ok(())
 }
@@ -298,6 +300,8 @@ fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolati
     settings.allowed_hosts = own.allowed_hosts.unwrap_or_default();
     settings.pass_env = own.pass_env.unwrap_or_default();
     settings.share = own.share.unwrap_or_default();
+    settings.sandbox_read = own.sandbox_read.unwrap_or_default();
+    settings.workspace = own.workspace.unwrap_or_default();
     settings.handover.publish = own.publish.unwrap_or(settings.handover.publish);
     settings.handover.remote = own.remote.unwrap_or_else(|| Handover::default().remote);
     let choice = ModelChoice {
@@ -313,7 +317,7 @@ fn in_own_words(env: &Environment, spec: &mut RunSpec, isolation: Option<Isolati
 /// The agents of a fetched run, using the user's own definitions if there are any: no URL, variable or
 /// program chosen by the remote gets a key.
 fn own_agents(env: &Environment, top: &Path, own: &ConfigFile, agents: Vec<AgentConfig>) -> Vec<AgentConfig> {
-    let (programs, nothing) = (settings::programs(env, top), Grants::default());
+    let (programs, nothing) = (settings::programs(env, top), TrustedSet::default());
     let screen = Screen {
         source: "the fetched state",
         user: own,

@@ -5,10 +5,10 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::read::find;
 use crate::report::Reporter;
-use crate::run::ReadyRun;
+use crate::run::StartedRun;
 use crate::start::handover;
 use crate::wiring;
-use ralph_loop_core::{CancelFlag, Run};
+use ralph_loop_core::{CancelToken, Run};
 use ralph_loop_domain::state::RunState;
 use ralph_loop_git::Repo;
 use ralph_loop_journal::folder::registry::Registration;
@@ -41,9 +41,9 @@ pub(crate) fn publish_run(
     env: &Environment,
     entry: &Registration,
     request: &PublishRequest,
-    cancel: Arc<CancelFlag>,
+    cancel: Arc<CancelToken>,
     report: &dyn Reporter,
-) -> Result<ReadyRun, AppError> {
+) -> Result<StartedRun, AppError> {
     older::registered(&env.state_home()?, entry)?;
     refuse_of_fleet(env, entry)?;
     let run = &entry.run_id;
@@ -68,7 +68,7 @@ pub(crate) fn publish_run(
     let run = Run::resume(wiring::parts(&env, &home, &spec, repo, &lock, cancel, report)?)?;
     lock.record_driver(run.lease())?;
     let dotenv = crate::run::watch_dotenv(env.vars(), &home, &spec);
-    Ok(ReadyRun { run, lock, vars: env.vars().clone(), home, dotenv })
+    Ok(StartedRun { run, lock, vars: env.vars().clone(), home, dotenv })
 }
 
 /// Refuses a run without a result.

@@ -6,14 +6,14 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::read::find;
 use crate::request::{RunRequest, TaskInput};
-use crate::trust::consent::{Asked, Gathering, TaskWords};
+use crate::trust::consent::{TaskPrivileges, TrustRequest, TrustScan};
 
 /// Everything the run would request that only the user can allow. Problems of the task are reported at the
 /// start.
-pub(crate) fn asked(env: &Environment, request: &RunRequest) -> Result<Asked, AppError> {
+pub(crate) fn asked(env: &Environment, request: &RunRequest) -> Result<TrustRequest, AppError> {
     let top = find::top(&request.folder);
-    let env = env.with_dotenv(&top)?;
-    let open = env.granting_everything();
+    let env = env.for_run_of(request.asked_by.as_deref()).with_dotenv(&top)?;
+    let open = env.trusting_all();
     let (loaded, models) = (settings::load(&open, &top)?, models::load(&open, &top)?);
     let chosen = match &request.task {
         TaskInput::Issue(_) | TaskInput::Text(_) => None,
@@ -23,8 +23,9 @@ pub(crate) fn asked(env: &Environment, request: &RunRequest) -> Result<Asked, Ap
     };
     let task = chosen.as_ref().and_then(|chosen| {
         let source = chosen.source(request)?;
-        Some(TaskWords { source, settings: &chosen.settings, models: &chosen.model })
+        let (settings, models) = (&chosen.settings, &chosen.model);
+        Some(TaskPrivileges { source, settings, models, asks_to_publish: chosen.asks_to_publish() })
     });
     let working_dir = chosen.as_ref().and_then(|chosen| chosen.task.working_dir.as_deref());
-    Gathering { env: &env, top: &top, request, loaded: &loaded, models: &models, task, working_dir }.asked()
+    TrustScan { env: &env, top: &top, request, loaded: &loaded, models: &models, task, working_dir }.asked()
 }

@@ -1,10 +1,10 @@
 //! The state of a driven run's checks, and the agent's question.
 
-use super::FinishedRun;
+use super::RunReport;
 use ralph_loop_domain::view::{CheckView, ViewContext, view};
 use ralph_loop_journal::folder::snapshot;
 
-impl FinishedRun {
+impl RunReport {
     /// Every check with its last result and final verdict; empty if the record can't be read.
     pub fn checks(&self) -> Vec<CheckView> {
         let state = snapshot::load(&self.home.record(&self.spec.run_id));

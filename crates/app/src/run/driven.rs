@@ -16,7 +16,7 @@ use ralph_loop_task::spec::RunSpec;
 use std::path::PathBuf;
 
 /// A run that is ready to drive. Holds the lock of its folder.
-pub struct ReadyRun {
+pub struct StartedRun {
     pub(crate) run: Run,
     pub(crate) lock: RunLock,
     pub(crate) vars: Vars,
@@ -29,7 +29,7 @@ pub(crate) fn watch_dotenv(vars: &Vars, home: &StateHome, spec: &RunSpec) -> Dot
     DotenvWatch::begin(home, &spec.origin, spec.run_id.as_str(), &dotenv_pairs(vars, &spec.origin))
 }
 
-impl ReadyRun {
+impl StartedRun {
     pub fn spec(&self) -> &RunSpec {
         &self.run.state().spec
     }
@@ -49,29 +49,29 @@ impl ReadyRun {
         self.run.attach(RunHooks { observers, on_stuck: None, custom_checks: Default::default() });
     }
 
-    pub fn run(self) -> FinishedRun {
+    pub fn run(self) -> RunReport {
         self.run_by(|run| (drive(run), String::new())).0
     }
 
     /// Like [`Self::run`], with all its changes as a patch.
-    pub fn run_with_diff(self) -> (FinishedRun, String) {
+    pub fn run_with_diff(self) -> (RunReport, String) {
         self.run_by(|run| {
             let (result, diff, _) = drive_and_release(run);
             (result, diff)
         })
     }
 
-    fn run_by(self, drive: impl FnOnce(Run) -> (RunResult, String)) -> (FinishedRun, String) {
+    fn run_by(self, drive: impl FnOnce(Run) -> (RunResult, String)) -> (RunReport, String) {
         let spec = self.run.state().spec.clone();
         let (result, diff) = drive(self.run);
         self.dotenv.end(&dotenv_pairs(&self.vars, &spec.origin));
         let state = snapshot::load(&self.home.record(&spec.run_id)).ok();
-        (FinishedRun { result, spec, state, vars: self.vars, home: self.home, _lock: self.lock }, diff)
+        (RunReport { result, spec, state, vars: self.vars, home: self.home, _lock: self.lock }, diff)
     }
 }
 
 /// A run that this process drove until it ended or needed the user.
-pub struct FinishedRun {
+pub struct RunReport {
     pub result: RunResult,
     pub spec: RunSpec,
     /// The recorded state; `None` if it can't be read.
@@ -81,7 +81,7 @@ pub struct FinishedRun {
     _lock: RunLock,
 }
 
-impl FinishedRun {
+impl RunReport {
     /// Records that the user has seen the end.
     pub fn mark_seen(&self) {
         if let Some(entry) = ralph_loop_journal::folder::registry::find(&self.home, &self.spec.run_id)

@@ -7,7 +7,7 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::read::find;
 use crate::report::Reporter;
-use crate::request::{self, Overrides, PlaceRequest, RunRequest, TaskInput};
+use crate::request::{self, Overrides, RunRequest, TaskInput, Workplace};
 use crate::task::hidden;
 use crate::trust::record_trust;
 use ralph_loop_domain::state::RunState;
@@ -131,7 +131,7 @@ fn request(top: &Path, state: &RunState, wanted: &ForkRequest) -> RunRequest {
             checks: settings.required().cloned().collect(),
             ..Overrides::default()
         },
-        place: PlaceRequest::Worktree,
+        place: Workplace::Worktree,
         branch: wanted.branch.clone(),
         isolation: Some(settings.isolation),
         provider: Some(settings.sandbox.provider()),
@@ -152,7 +152,7 @@ fn state_at(record: &RunDir, run: &RunId, at: Option<u32>) -> Result<(RunState, 
         at => events.iter().find(|event| ended(event) == Some(at)),
     };
     let Some(seq) = seq.map(|event| event.seq) else {
-        let what = format!("run {run} has no iteration {at} that is over");
+        let what = format!("run {run} has no finished iteration {at}");
         let hint = match last {
             0 => "its first iteration hasn't ended; run `ralph status` to watch it".to_owned(),
             last => format!(

@@ -3,7 +3,7 @@
 
 use crate::error::AppError;
 use crate::read::find;
-use crate::request::PlaceRequest;
+use crate::request::Workplace;
 use ralph_loop_core::resume::relocate;
 use ralph_loop_domain::repo::protect::covers;
 use ralph_loop_domain::state::RunState;
@@ -28,10 +28,10 @@ pub(super) fn unproven_runs(
     vars: &Vars,
     home: &StateHome,
     origin: &Repo,
-    place: &PlaceRequest,
+    place: &Workplace,
 ) -> Vec<(RunId, Task)> {
     // A clone has nothing of them.
-    if !matches!(place, PlaceRequest::InPlace | PlaceRequest::Worktree) {
+    if !matches!(place, Workplace::InPlace | Workplace::Worktree) {
         return Vec::new();
     }
     let runs = runs_of_repo(vars, home, origin);
@@ -95,7 +95,7 @@ fn worktrees(origin: &Repo) -> Vec<PathBuf> {
     if !origin.common_dir.join("worktrees").is_dir() {
         return Vec::new();
     }
-    let listed = origin.git().call(["worktree", "list", "--porcelain", "-z"]).run();
+    let listed = origin.user_git().call(["worktree", "list", "--porcelain", "-z"]).run();
     let listed = listed.map(|output| output.text()).unwrap_or_default();
     listed.split('\0').filter_map(|line| line.strip_prefix("worktree ")).map(PathBuf::from).collect()
 }

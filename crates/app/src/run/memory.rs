@@ -2,7 +2,7 @@
 //! belong to the repo and persist. Errors and progress belong to a run: a new run starts empty, a resumed run
 //! gets its own back.
 
-use super::{handed_state, has_ended, latest_of, remove_agent_copy};
+use super::{handed_state, has_ended, latest_run_in, remove_agent_copy};
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::start::state_files;
@@ -25,7 +25,7 @@ const OF_RUN: [&str; 2] = ["progress.md", "errors.log"];
 /// Prepares the memory of a new run.
 pub(crate) fn begin(env: &Environment, home: &StateHome, spec: &RunSpec) -> Result<(), AppError> {
     let dir = RalphDir::of(spec.home());
-    let last = latest_of(home, spec.home(), Some(&spec.run_id));
+    let last = latest_run_in(home, spec.home(), Some(&spec.run_id));
     if let Some(last) = &last {
         // The last run's process may have been killed before it did this. A run that a larger budget can
         // continue keeps its memory.
@@ -37,7 +37,7 @@ pub(crate) fn begin(env: &Environment, home: &StateHome, spec: &RunSpec) -> Resu
     }
     let owner = owner(home, &dir).or(last);
     put_away(&dir, owner.as_ref(), |entry| env.redactor(&entry.origin));
-    bring_from_repo(spec, &dir)?;
+    copy_from_repo(spec, &dir)?;
     state_files::write_missing(&dir)?;
     Ok(())
 }
@@ -98,7 +98,7 @@ fn keep(dir: &RalphDir, owner: &Registration, name: &str, text: &[u8], redactor:
 }
 
 /// A worktree or clone starts with the repo's guardrails and the user's notes.
-fn bring_from_repo(spec: &RunSpec, dir: &RalphDir) -> Result<(), AppError> {
+fn copy_from_repo(spec: &RunSpec, dir: &RalphDir) -> Result<(), AppError> {
     let same = match &spec.place {
         WorkspaceKind::InPlace => false,
         WorkspaceKind::Worktree => true,

@@ -8,7 +8,7 @@ use crate::config::settings;
 use crate::config::settings::LoadedSettings;
 use crate::environment::Environment;
 use crate::error::{AppError, ErrorKind};
-use crate::request::{PlaceRequest, RunRequest, TaskInput};
+use crate::request::{RunRequest, TaskInput, Workplace};
 use crate::task::lint::checks;
 use crate::task::project;
 use ralph_loop_agents::presets;
@@ -59,7 +59,7 @@ pub fn resolve(
     }
     model_access::resolve(env, &mut settings, models, choice);
     // Setup runs in every workspace except the user's own folder.
-    let set_up = request.place != PlaceRequest::InPlace || isolation != Isolation::None;
+    let set_up = request.place != Workplace::InPlace || isolation != Isolation::None;
     check_settings(env, &settings, &models.prices, (top, set_up))?;
     Ok((settings, assumptions))
 }
@@ -249,7 +249,7 @@ fn missing_verifiers(
                 "the command `{program}` of verifier `{}` doesn't exist or isn't executable",
                 verifier.name
             ))
-            .hint(format!("{make}install it, or correct `command_argv` in `.ralph/config.json`; `--verify CMD` checks by another command")),
+            .hint(format!("{make}install it, correct `command_argv` in `.ralph/config.json`, or pass another command with `--verify CMD`")),
         );
     }
 }

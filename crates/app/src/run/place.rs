@@ -7,7 +7,7 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::read::find;
 use crate::report::{Notice, Reporter};
-use crate::request::{PlaceRequest, RunRequest};
+use crate::request::{RunRequest, Workplace};
 use crate::start::handover;
 use crate::wiring;
 use ralph_loop_agents::presets;
@@ -56,8 +56,8 @@ pub fn extent(
     chosen: &ChosenTask,
 ) -> Result<CloneDepth, AppError> {
     let (depth, sparse) = match &request.place {
-        PlaceRequest::Clone { depth, sparse, .. } => (*depth, sparse.as_slice()),
-        PlaceRequest::InPlace | PlaceRequest::Worktree => (None, &[][..]),
+        Workplace::Clone { depth, sparse, .. } => (*depth, sparse.as_slice()),
+        Workplace::InPlace | Workplace::Worktree => (None, &[][..]),
     };
     let named = match sparse {
         [] => config.map_or(&[][..], |clone| &clone.sparse),
@@ -85,7 +85,7 @@ pub(super) fn make(
     request: &PlacementRequest,
     report: &dyn Reporter,
 ) -> Result<RunWorkspace, AppError> {
-    if request.place != PlaceRequest::InPlace {
+    if request.place != Workplace::InPlace {
         let made = beside(env, home, origin, spec, request)?;
         pass_over_covered(env, spec, &made.workspace)?;
         return Ok(made);
@@ -139,8 +139,8 @@ fn copied(
     let (run, into) = (&spec.run_id, &spec.workspace);
     // No agent has worked in a leftover copy.
     let _ = ralph_loop_safe_fs::remove_tree(into);
-    let made = agent_copy::make(tree, run, branch.clone(), into, &wiring::git_folders(home, run))
-        .map_err(not_made)?;
+    let (contents, folders) = (wiring::copy_contents(&spec.settings), wiring::git_folders(home, run));
+    let made = agent_copy::make(tree, run, branch.clone(), into, (&contents, &folders)).map_err(not_made)?;
     Ok(RunWorkspace { left_out: made.left_out, ..RunWorkspace::new(made.top, branch) })
 }
 
@@ -157,7 +157,7 @@ fn beside(
     let path = home.workspace(run_id);
     let own = || request.task_branch.clone().unwrap_or_else(|| format!("ralph/{run_id}"));
     let branch = request.branch.clone().unwrap_or_else(own);
-    let PlaceRequest::Clone { from, .. } = &request.place else {
+    let Workplace::Clone { from, .. } = &request.place else {
         let base = match &request.commit {
             Some(commit) => Repo { head: commit.to_string(), ..origin.clone() },
             None => based_on(origin, request.base.as_deref())?,
@@ -166,16 +166,16 @@ fn beside(
         if let (Some(commit), Some(tree)) = (&request.commit, &request.unfinished) {
             UserChanges::write_to(&made, run_id, commit, tree).map_err(not_made)?;
         }
-        return beside_or_copied(home, made, spec, branch);
+        return worktree_or_copy(home, made, spec, branch);
     };
     let source = from_here(env, &handover::clone_source(env, from, &origin.top));
     let made =
         checkout::clone_part(env.vars(), &source, &path, &branch, &request.extent()).map_err(not_made)?;
-    beside_or_copied(home, made, spec, branch)
+    worktree_or_copy(home, made, spec, branch)
 }
 
 /// A worktree or clone for the agent: itself, or a copy with a separate git folder.
-fn beside_or_copied(
+fn worktree_or_copy(
     home: &StateHome,
     made: Repo,
     spec: &RunSpec,
@@ -263,7 +263,7 @@ fn in_place(
 }
 
 /// Switches the user's checkout back after a rejected run.
-pub(super) fn switch_back(before: &Repo, spec: &RunSpec) {
+pub(super) fn leave_run_branch(before: &Repo, spec: &RunSpec) {
     let (Ok(now), Some(own)) = (Repo::discover(&before.vars, &before.top), &before.branch) else { return };
     // Only a branch that this run created and that hasn't moved: no file differs.
     let Some(made) = now.branch.clone().filter(|made| made != own && now.head == before.head) else { return };
@@ -290,7 +290,7 @@ fn refuse_unfinished(origin: &Repo, branch: &str) -> Result<(), AppError> {
 }
 
 /// Whether an earlier run of this folder created the branch, so that another one may continue on it.
-fn is_of_a_run(home: &StateHome, origin: &Repo, branch: &str) -> bool {
+fn is_run_branch(home: &StateHome, origin: &Repo, branch: &str) -> bool {
     find::runs_of(home, &origin.top).iter().any(|entry| {
         snapshot::read_spec(&entry.run_dir())
             .is_ok_and(|spec| spec.branch.as_deref() == Some(branch) && !spec.settings.checkpoint_commits)
@@ -305,12 +305,12 @@ pub(super) fn check_free(
 ) -> Result<(), AppError> {
     check_branch_name(request, origin)?;
     let Some(branch) = &request.branch else { return Ok(()) };
-    if request.place != PlaceRequest::InPlace {
+    if request.place != Workplace::InPlace {
         return Ok(());
     }
     let free = checkout::free_branch_name(origin, branch)?;
     if origin.branch.as_ref() == Some(branch) {
-        if is_of_a_run(home, origin, branch) {
+        if is_run_branch(home, origin, branch) {
             return Ok(());
         }
         return Err(AppError::usage(format!(
@@ -318,13 +318,13 @@ pub(super) fn check_free(
         ))
         .cause("`--branch` makes a new branch for the commits of a run")
         .hint(format!(
-            "choose another name, e.g. `--branch {free}`; without `--branch` nothing is committed, and `ralph apply --squash` does it when you have looked"
+            "choose another name, e.g. `--branch {free}`; or leave out `--branch`, review the result and commit it with `ralph apply --squash`"
         )));
     }
     match free == *branch {
         true => Ok(()),
         false => {
-            let what = format!("the branch `{branch}` exists already, or another branch is in its way");
+            let what = format!("the branch `{branch}` already exists, or conflicts with another branch");
             Err(AppError::usage(what).hint(format!("choose another name, e.g. `--branch {free}`")))
         }
     }

@@ -5,7 +5,7 @@ use super::{Plan, memory, place};
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::report::Reporter;
-use crate::request::PlaceRequest;
+use crate::request::Workplace;
 use crate::start::handover;
 use ralph_loop_core::RunWriter;
 use ralph_loop_git::{CloneDepth, LeftOut, Repo};
@@ -25,7 +25,7 @@ const TASK_MAX: u64 = 16 * 1024 * 1024;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct PlacementRequest {
     /// The kind, and its source.
-    pub place: PlaceRequest,
+    pub place: Workplace,
     /// The branch the user named, which must be used.
     pub branch: Option<String>,
     /// The branch the task suggests, or a similar name.
@@ -72,9 +72,9 @@ impl PlacementRequest {
     /// The place for the spec, which is written to disk: a password in the URL is removed.
     pub fn place(&self, env: &Environment, origin: &Repo) -> WorkspaceKind {
         match &self.place {
-            PlaceRequest::InPlace => WorkspaceKind::InPlace,
-            PlaceRequest::Worktree => WorkspaceKind::Worktree,
-            PlaceRequest::Clone { from, .. } => WorkspaceKind::Clone {
+            Workplace::InPlace => WorkspaceKind::InPlace,
+            Workplace::Worktree => WorkspaceKind::Worktree,
+            Workplace::Clone { from, .. } => WorkspaceKind::Clone {
                 from: env.redactor(&origin.top).text(from).into_owned(),
                 sparse: self.sparse.clone(),
             },
@@ -119,7 +119,7 @@ pub(crate) fn make(
     place::exclude_state(&repo, &spec)?;
     handover::name_branch(env, &mut spec, &repo, request.task_branch.as_deref(), report)?;
     memory::begin(env, home, &spec)?;
-    bring_task(&spec)?;
+    copy_task(&spec)?;
     writer.placed(Placed {
         workspace: spec.workspace.clone(),
         branch: spec.branch.clone(),
@@ -132,7 +132,7 @@ pub(crate) fn make(
 }
 
 /// Copies a task kept in the user's `.ralph/` into the workspace, where its boxes are ticked.
-fn bring_task(spec: &RunSpec) -> Result<(), AppError> {
+fn copy_task(spec: &RunSpec) -> Result<(), AppError> {
     let Some(name) = spec.task.source.strip_prefix(".ralph/") else { return Ok(()) };
     let from = RalphDir::of(&spec.origin);
     let (Some(text), true) = (from.read(name, TASK_MAX), spec.task.raw.is_some()) else { return Ok(()) };

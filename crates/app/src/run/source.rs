@@ -2,17 +2,18 @@
 //! the folder; what is read there is untrusted, like any repo.
 
 use super::{place, task};
+use crate::config::server_policy;
 use crate::config::settings;
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::read::find;
-use crate::request::{PlaceRequest, RunRequest, TaskInput};
+use crate::request::{RunRequest, TaskInput, Workplace};
 use crate::start::handover;
 use crate::task::task_source;
-use crate::trust::consent::{Asked, push_ask};
+use crate::trust::consent::{TrustRequest, push_ask};
 use crate::trust::repo_file;
 use crate::trust::store::TrustStore;
-use crate::trust::{Ask, AskKind, quoted};
+use crate::trust::{Ask, PrivilegeKind, quoted};
 use ralph_loop_git::{CloneDepth, Repo};
 use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_protocol::id::Digest;
@@ -25,17 +26,19 @@ const BRANCH: &str = "ralph-source";
 
 /// Moves the request to a checkout of the repo it is about, if that isn't the folder's own.
 pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunRequest, AppError> {
+    let env = &env.for_run_of(request.asked_by.as_deref());
+    if let Workplace::Clone { from, .. } = &request.place {
+        server_policy::check_clone(env, from)?;
+    }
     if request.asked_in.is_some() {
         return Ok(request.clone());
     }
     let top = find::top(&request.folder);
     let here = Repo::discover(env.vars(), &top).ok();
     let (from, base, by_task) = match &request.place {
-        PlaceRequest::Clone { from, .. } if here.is_none() || !has_task(request) => {
-            (from.clone(), None, None)
-        }
-        PlaceRequest::Clone { .. } => return Ok(request.clone()),
-        PlaceRequest::InPlace | PlaceRequest::Worktree => match named(env, request, &top, here.as_ref())? {
+        Workplace::Clone { from, .. } if here.is_none() || !has_task(request) => (from.clone(), None, None),
+        Workplace::Clone { .. } => return Ok(request.clone()),
+        Workplace::InPlace | Workplace::Worktree => match named(env, request, &top, here.as_ref())? {
             Some(Named { url, base, by_repo, .. }) => (url, base, by_repo),
             None => return Ok(request.clone()),
         },
@@ -44,14 +47,17 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
     if let Some(asked) = asked_for_source(env, request)? {
         asked.settle(env, request.yes)?;
     }
+    server_policy::check_clone(env, &from)?;
     let from = place::from_here(env, &from);
     let folder = checkout(env, &from, base.as_deref(), by_task.is_some())?;
     let mut settled = request.clone();
+    // A task from here is the user's own, or was allowed above to push there.
+    settled.publish_settled = is_file(request) && has_task(request);
     settled.task = brought(env, request, &folder)?;
     settled.asked_in = Some(request.folder.clone());
     (settled.named_by, settled.named_in) = by_task.unzip();
-    if !matches!(request.place, PlaceRequest::Clone { .. }) {
-        settled.place = PlaceRequest::Clone { from, depth: None, sparse: Vec::new() };
+    if !matches!(request.place, Workplace::Clone { .. }) {
+        settled.place = Workplace::Clone { from, depth: None, sparse: Vec::new() };
     }
     settled.folder = folder;
     Ok(settled)
@@ -59,8 +65,12 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
 
 /// Approval needed before fetching the repo that another repo's task names: it is fetched with the user's
 /// rights into a sandbox whose commands the task chooses. Connects to nothing.
-pub(crate) fn asked_for_source(env: &Environment, request: &RunRequest) -> Result<Option<Asked>, AppError> {
-    if request.asked_in.is_some() || matches!(request.place, PlaceRequest::Clone { .. }) {
+pub(crate) fn asked_for_source(
+    env: &Environment,
+    request: &RunRequest,
+) -> Result<Option<TrustRequest>, AppError> {
+    let env = &env.for_run_of(request.asked_by.as_deref());
+    if request.asked_in.is_some() || matches!(request.place, Workplace::Clone { .. }) {
         return Ok(None);
     }
     let top = find::top(&request.folder);
@@ -69,13 +79,13 @@ pub(crate) fn asked_for_source(env: &Environment, request: &RunRequest) -> Resul
     let Some((source, naming)) = named.by_repo else { return Ok(None) };
     let shown = quoted(&ralph_loop_git::checkout::shown(&named.url));
     let text = format!("work on a clone of {shown}, made with your access to it");
-    let mut asks = vec![Ask::new(AskKind::Clone, &source, "repo_url", &named.url, text)];
-    let user = || settings::load(&env.granting_everything(), &naming).ok()?.user.publish;
+    let mut asks = vec![Ask::new(PrivilegeKind::Clone, &source, "repo_url", &named.url, text)];
+    let user = || settings::load(&env.trusting_all(), &naming).ok()?.user.publish;
     let publish = request.publish.or(named.publish).or_else(user);
     if publish.is_some_and(|publish| publish != Publish::None) {
         asks.push(push_ask(&source, &naming, &named.url));
     }
-    Ok(Some(Asked::of(TrustStore::of(&env.state_home()?, &naming), asks)))
+    Ok(Some(TrustRequest::of(TrustStore::of(&env.state_home()?, &naming), asks)))
 }
 
 /// Where approvals for the request's repo, and for the repo its task names, are kept.
@@ -111,7 +121,7 @@ fn named(
     top: &Path,
     here: Option<&Repo>,
 ) -> Result<Option<Named>, AppError> {
-    if !matches!(request.task, TaskInput::Found | TaskInput::File(_)) || !has_task(request) {
+    if !is_file(request) || !has_task(request) {
         return Ok(None);
     }
     let chosen = task::choose(env, &request.folder, top, request.file(), request.ticket.as_deref());
@@ -140,6 +150,10 @@ fn named(
         publish: chosen.settings.publish,
         by_repo: naming.map(|repo| (chosen.task.source, repo)),
     }))
+}
+
+fn is_file(request: &RunRequest) -> bool {
+    matches!(request.task, TaskInput::Found | TaskInput::File(_))
 }
 
 /// Whether the folder itself has a task.

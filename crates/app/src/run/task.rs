@@ -34,6 +34,11 @@ pub struct ChosenTask {
 }
 
 impl ChosenTask {
+    /// Whether its file says that results are published. A `ralph_task.md` only says how.
+    pub fn asks_to_publish(&self) -> bool {
+        self.asks_pr && self.task.dialect != Dialect::RalphTaskMd
+    }
+
     /// Its file, unless the task is the user's own text.
     pub fn source(&self, request: &RunRequest) -> Option<&str> {
         let own = matches!(request.task, TaskInput::Text(_) | TaskInput::Value(_));
@@ -64,7 +69,7 @@ pub(super) fn of_request(
             if let Ok(repo) = ralph_loop_git::Repo::discover(env.vars(), top) {
                 repo.exclude_ralph_dir()?;
             }
-            choose(top, Some(&keep_text(top, text)?))
+            choose(top, Some(&save_text_task(top, text)?))
         }
         TaskInput::Value(task) => Ok(plain((**task).clone())),
     }
@@ -163,7 +168,7 @@ pub fn plain(task: Task) -> ChosenTask {
 }
 
 /// Writes a text as a task file below the repo's `.ralph/` and returns its path.
-pub fn keep_text(top: &Path, text: &str) -> Result<PathBuf, AppError> {
+pub fn save_text_task(top: &Path, text: &str) -> Result<PathBuf, AppError> {
     let kind = if text.trim_start().starts_with('{') { "json" } else { "md" };
     let file = format!("tasks/{}.{kind}", Digest::of(text.as_bytes()).short());
     RalphDir::of(top).write(&file, text.as_bytes())?;
@@ -177,7 +182,7 @@ pub(super) fn find(folder: &Path) -> Result<PathBuf, AppError> {
         [] => Ok(PathBuf::from(Dialect::PromptMd.main_file())),
         [one] => Ok(PathBuf::from(one)),
         many => Err(AppError::usage(format!("there is more than one task here: {}", many.join(", ")))
-            .hint(format!("say which one is meant, for example `ralph run {}`", many[0]))),
+            .hint(format!("name one of them, for example `ralph run {}`", many[0]))),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Finds an unfinished run of the same task and settings, which a restart continues.
 
-use super::latest_of;
+use super::latest_run_in;
 use crate::error::AppError;
 use crate::read::find;
-use crate::request::{PlaceRequest, RunRequest, Unfinished};
+use crate::request::{RunRequest, Unfinished, Workplace};
 use crate::start::locks;
 use ralph_loop_git::Repo;
 use ralph_loop_journal::folder::layout::StateHome;
@@ -20,7 +20,7 @@ pub(super) fn of(
     task: &Task,
     settings: &Settings,
 ) -> Result<Option<RunId>, AppError> {
-    if request.unfinished == Unfinished::StartAnew || request.place != PlaceRequest::InPlace {
+    if request.unfinished == Unfinished::StartAnew || request.place != Workplace::InPlace {
         return Ok(None);
     }
     if locks::holder(home, &origin.top).is_some_and(|h| ralph_loop_journal::lock::is_alive(h.pid)) {
@@ -28,7 +28,7 @@ pub(super) fn of(
         // another run.)
         return Ok(None);
     }
-    let Some(entry) = latest_of(home, &origin.top, None) else { return Ok(None) };
+    let Some(entry) = latest_run_in(home, &origin.top, None) else { return Ok(None) };
     let id = entry.run_id.clone();
     let Ok(state) = snapshot::load(&entry.run_dir()) else { return Ok(None) };
     if state.result.finished.is_some() || (state.baseline.is_some() && !has_start(origin, &id)) {
@@ -52,7 +52,7 @@ pub(super) fn of(
 /// A stopped, unfinished run of the same task in a worktree or clone, which the user may have meant to
 /// continue.
 pub(crate) fn beside(home: &StateHome, request: &RunRequest, origin: &Repo, task: &Task) -> Option<RunId> {
-    if request.unfinished == Unfinished::StartAnew || request.place == PlaceRequest::InPlace {
+    if request.unfinished == Unfinished::StartAnew || request.place == Workplace::InPlace {
         return None;
     }
     find::runs_of(home, &origin.top)

@@ -21,8 +21,7 @@ pub struct HandoverTarget {
 
 /// A remote's URL as git has it. It may contain a password, so never print it unredacted.
 pub fn remote_url(repo: &Repo, name: &str) -> Option<String> {
-    let call = repo.git().call(["remote", "get-url", "--push", name]);
-    let url = Some(call.run().ok()?.text()).filter(|url| !url.is_empty())?;
+    let url = repo.push_url(name)?;
     // Git resolves relative paths from the top of the repo, whatever the current folder is.
     let is_relative = !is_elsewhere(&url) && Path::new(&url).is_relative();
     Some(if is_relative { repo.top.join(url).display().to_string() } else { url })
@@ -171,7 +170,7 @@ pub fn free_branch(env: &Environment, wanted: &str, remote: &GitRemote) -> Resul
     let mut names = names.filter(|name| is_free(name));
     names.next().ok_or_else(|| {
         AppError::usage(format!("the code host has no room for a branch `{wanted}`"))
-            .hint("another branch is in its way; choose another name with `--branch`")
+            .hint("it conflicts with another branch; choose another name with `--branch`")
     })
 }
 

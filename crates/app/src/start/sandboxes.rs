@@ -7,13 +7,13 @@ use crate::environment::Environment;
 use crate::error::AppError;
 use crate::request::RunRequest;
 use ralph_loop_agents::presets;
-use ralph_loop_core::{CancelFlag, Refusals};
+use ralph_loop_core::{CancelToken, Refusals};
 use ralph_loop_domain::ports::{
-    Exchange, ExecEnd, ExecRequest, ExecSink, Loopback, Sandbox, SandboxError, SandboxKeeper,
-    SandboxProvider, SandboxSpec, StopCause, Stream,
+    ExecEnd, ExecRequest, ExecSink, Loopback, Sandbox, SandboxError, SandboxKeeper, SandboxProvider,
+    SandboxSpec, SharedDir, StopCause, Stream,
 };
 use ralph_loop_domain::secret_name::{is_engine_secret, is_secret_name};
-use ralph_loop_git::{Repo, agent_copy};
+use ralph_loop_git::Repo;
 use ralph_loop_journal::folder::layout::StateHome;
 use ralph_loop_sandbox::docker::{DockerOptions, DockerProvider, ProxySocket};
 use ralph_loop_sandbox::egress::{Egress, EgressPolicy};
@@ -81,14 +81,15 @@ pub fn choose(
 /// A sandbox and its keeper.
 pub type SandboxAndKeeper = (Box<dyn Sandbox>, Box<dyn SandboxKeeper>);
 
-/// A run's sandbox; `None` if it works on this machine.
+/// A run's sandbox; `None` if it works on this machine. The agent's copy, and clean checkouts of it, read the object
+/// folders `borrowed`.
 pub fn of_run(
     env: &Environment,
     home: &StateHome,
     spec: &RunSpec,
-    repo: &Repo,
+    (repo, borrowed): (&Repo, &[PathBuf]),
     refusals: &Refusals,
-    cancel: &CancelFlag,
+    cancel: &CancelToken,
 ) -> Result<Option<SandboxAndKeeper>, AppError> {
     let config = &spec.settings.sandbox;
     let Some(configured) = ConfiguredProvider::find(env, config.provider())? else { return Ok(None) };
@@ -98,9 +99,7 @@ pub fn of_run(
     asked.snapshot.clone_from(&config.snapshot);
     asked.resources = config.resources();
     asked.volumes = config.volumes.clone().into_iter().collect();
-    // The agent's copy, and clean checkouts of it, borrow objects from the run's own tree.
-    let copied = spec.hands_back() && spec.workspace.is_dir();
-    let borrowed = if copied { agent_copy::object_folders(repo) } else { Vec::new() };
+    let borrowed = borrowed.to_vec();
     let maker: Box<dyn ProviderFactory> = match configured {
         ConfiguredProvider::Docker(options) => {
             Box::new(ContainerFactory::new(env, home, spec, *options, (refusals, borrowed))?)
@@ -149,7 +148,7 @@ fn made(
     workspace: PathBuf,
     options: HostedOptions,
     name: &str,
-    cancel: &CancelFlag,
+    cancel: &CancelToken,
 ) -> Result<(HostedSandbox, HostedKeeper), AppError> {
     let (tell, answer) = mpsc::channel();
     std::thread::spawn(move || tell.send(HostedSandbox::start(&workspace, options)));
@@ -348,9 +347,9 @@ impl ProviderFactory for ContainerFactory {
         true
     }
     /// A folder at the same path on both sides; `None` for a clean checkout.
-    fn exchange(&self, folder: &Path) -> Option<Exchange> {
+    fn exchange(&self, folder: &Path) -> Option<SharedDir> {
         let place = self.exchange_folder();
-        self.shown.is_workspace(folder).then(|| Exchange {
+        self.shown.is_workspace(folder).then(|| SharedDir {
             outside: place.clone(),
             inside: place,
             sockets: true,

@@ -232,7 +232,7 @@ fn ended(status: ExitStatus, home: &StateHome, log: &Log) -> Result<RunId, AppEr
     }
     let mut refused = own_program::refusal(&result["error"], status.code());
     if refused.message.is_empty() {
-        let last = text.lines().last().unwrap_or("it said nothing");
+        let last = text.lines().last().unwrap_or("it printed nothing");
         refused.message = format!("the process of the run ended before it began ({status}): {last}");
     }
     let _ = std::fs::remove_file(&log.path);

@@ -22,7 +22,7 @@ pub fn write_missing(dir: &RalphDir) -> Result<Vec<&'static str>, AppError> {
     let folder = SafeDir::open(top).and_then(|top| top.create_folder(name)).map_err(|e| {
         let error = AppError::environment(format!("cannot make the folder `{}`: {e}", dir.path().display()));
         match std::fs::symlink_metadata(dir.path()) {
-            Ok(_) => error.hint("no link is followed there: put a real folder in its place, or remove it"),
+            Ok(_) => error.hint("links aren't followed there: replace it with a real folder, or remove it"),
             Err(_) => error,
         }
     })?;

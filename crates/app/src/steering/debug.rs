@@ -7,12 +7,13 @@ use crate::agents::isolation::RepoInside;
 use crate::config::model_access;
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::read::facts::RunReading;
+use crate::read::facts::RunSnapshot;
 use crate::task::project::project_commands;
 use crate::trust::repo_file;
+use crate::wiring;
 use ralph_loop_core::Refusals;
 use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
-use ralph_loop_git::{Repo, agent_copy};
+use ralph_loop_git::Repo;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
 use ralph_loop_task::config::ProviderName;
@@ -58,7 +59,7 @@ pub struct DebugResult {
 
 pub fn run(
     env: &Environment,
-    reading: &RunReading,
+    reading: &RunSnapshot,
     command: DebugCommand,
 ) -> Result<Vec<DebugResult>, AppError> {
     let settings = &reading.state.spec.settings;
@@ -94,7 +95,7 @@ pub fn run(
 
 fn in_sandbox(
     env: &Environment,
-    reading: &RunReading,
+    reading: &RunSnapshot,
     lines: &[Vec<String>],
 ) -> Result<Vec<DebugResult>, AppError> {
     // A separate fence, because the run's own may be in use.
@@ -115,7 +116,7 @@ fn in_sandbox(
         options.guard_exe = Some(program.to_owned());
     }
     options.env_remove = model_access::own_keys(env, &spec.settings);
-    let objects = if copied { agent_copy::object_folders(&repo) } else { Vec::new() };
+    let objects = wiring::lent_objects(&home, &reading.state.spec, &repo, copied);
     let inside = RepoInside { objects, identity: isolation::identity(&repo) };
     let shown = vec![reading.entry.run_dir().path().to_owned()];
     options.isolation = isolation::of_run(
@@ -159,7 +160,7 @@ fn in_sandbox(
     Ok(results)
 }
 
-fn logs(env: &Environment, reading: &RunReading) -> Vec<DebugResult> {
+fn logs(env: &Environment, reading: &RunSnapshot) -> Vec<DebugResult> {
     let redactor = env.redactor(&reading.entry.origin);
     let dir = reading.entry.run_dir();
     let paths = ["ralph.log", "driver.log", "errors.log"].map(|name| (name, dir.path().join(name)));

@@ -46,7 +46,7 @@ pub fn remove(env: &Environment, folder: &Path, names: &[String]) -> Result<Vec<
         }
     }
     // Active runs first: they restore rules that disappear from the file.
-    tell_runs(&env.state_home()?, &top, &gone)?;
+    notify_runs(&env.state_home()?, &top, &gone)?;
     let left = guardrail::without(&text, |rule| gone.contains(rule));
     dir.write(FILE, left.as_bytes())?;
     Ok(gone)
@@ -70,7 +70,7 @@ fn named<'a>(rules: &'a [Rule], name: &str) -> Result<&'a Rule, AppError> {
     }
 }
 
-fn tell_runs(home: &StateHome, top: &Path, gone: &[Rule]) -> Result<(), AppError> {
+fn notify_runs(home: &StateHome, top: &Path, gone: &[Rule]) -> Result<(), AppError> {
     for entry in find::runs_of(home, top) {
         let record = entry.run_dir();
         let over = snapshot::load(&record)

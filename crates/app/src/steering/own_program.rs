@@ -66,7 +66,7 @@ pub fn answer(
         Some(value) if value["error"].is_object() => Err(refusal(&value["error"], status.code())),
         Some(value) => Ok(value),
         None if status.success() => Ok(Value::Null),
-        None => Err(failed(format!("it ended with {status} and said nothing"))),
+        None => Err(failed(format!("it ended with {status} and printed nothing"))),
     }
 }
 

@@ -113,7 +113,7 @@ fn skippable(app: &App, entry: &Registration, agent: Option<&AgentName>) -> Resu
         return Err(AppError::usage(format!("`{}` is the only agent of run {id}; no other agent can take its turn", only.name))
             .hint(format!("run `ralph rotate {id}` for a fresh session, `ralph pause {id}` to pause, or `ralph cancel {id}` to end the run")));
     }
-    match nobody_else(app, &state, agent) {
+    match why_no_other_agent(app, &state, agent) {
         Some(busy) => Err(AppError::usage(format!("no other agent of run {id} is available: {busy}"))
             .hint(format!("run `ralph rotate {id}` for a fresh session, `ralph cooldown AGENT {id} --clear` to end a cooldown, or `ralph pause {id}` to pause"))),
         None => Ok(()),
@@ -121,7 +121,7 @@ fn skippable(app: &App, entry: &Registration, agent: Option<&AgentName>) -> Resu
 }
 
 /// Why none of the other agents can work now; `None` if one can.
-fn nobody_else(app: &App, state: &RunState, skipped: Option<&AgentName>) -> Option<String> {
+fn why_no_other_agent(app: &App, state: &RunState, skipped: Option<&AgentName>) -> Option<String> {
     let current = state.iterations.current.as_ref().map(|current| &current.agent);
     let skipped = skipped.or(current).or(state.agents.last_agent.as_ref())?;
     let (now, zone) = (SystemClock::default().now(), app.environment().zone());

@@ -3,7 +3,7 @@
 
 use crate::error::AppError;
 use crate::trust::repo_file;
-use ralph_loop_core::CancelFlag;
+use ralph_loop_core::CancelToken;
 use ralph_loop_domain::ports::{
     CustomCheck, ExecEnd, ExecRequest, ExecSink, Sandbox, StopCause, Stream, WriteMode,
 };
@@ -140,7 +140,7 @@ pub(crate) fn kept(home: &StateHome, run: &RunId) -> Vec<HiddenCriterion> {
 pub(crate) fn checks(
     home: &StateHome,
     run: &RunId,
-    cancel: &Arc<CancelFlag>,
+    cancel: &Arc<CancelToken>,
 ) -> BTreeMap<String, Box<dyn CustomCheck>> {
     let all = kept(home, run).into_iter().enumerate();
     all.map(|(number, criterion)| {
@@ -152,7 +152,7 @@ pub(crate) fn checks(
 
 struct HiddenCheck {
     criterion: HiddenCriterion,
-    cancel: Arc<CancelFlag>,
+    cancel: Arc<CancelToken>,
 }
 
 impl CustomCheck for HiddenCheck {
@@ -199,7 +199,7 @@ impl CustomCheck for HiddenCheck {
 /// Output of a hidden check goes nowhere.
 struct Silent<'a> {
     scanner: TestScanner,
-    cancel: &'a CancelFlag,
+    cancel: &'a CancelToken,
 }
 
 impl ExecSink for Silent<'_> {

@@ -89,6 +89,11 @@ pub fn project_commands(top: &Path) -> ProjectCommands {
         found.add(Purpose::Typecheck, "go.mod", &["go", "build", "./..."]);
     }
     jvm(top, &mut found);
+    ruby(top, &mut found);
+    php(top, &mut found);
+    if has("mix.exs") {
+        found.add(Purpose::Test, "mix.exs", &["mix", "test"]);
+    }
     for (program, names) in
         [("make", ["Makefile", "makefile", "GNUmakefile"]), ("just", ["justfile", "Justfile", ".justfile"])]
     {
@@ -121,6 +126,31 @@ fn jvm(top: &Path, found: &mut ProjectCommands) {
     if let Some(source) = builds.into_iter().find(|name| has(name)) {
         let program = if has("gradlew") { "./gradlew" } else { "gradle" };
         found.add(Purpose::Test, source, &[program, "test"]);
+    }
+}
+
+fn ruby(top: &Path, found: &mut ProjectCommands) {
+    let rspec = [".rspec", "spec/spec_helper.rb"].into_iter().find(|name| has(top, name));
+    let (source, command): (_, &[&str]) = if let Some(source) = rspec {
+        (source, &["rspec"])
+    } else if has(top, "bin/rails") {
+        ("bin/rails", &["rails", "test"])
+    } else if ["TestTask", "task :test", "task test"].iter().any(|word| read(top, "Rakefile").contains(word))
+    {
+        ("Rakefile", &["rake", "test"])
+    } else {
+        return;
+    };
+    let bundle: &[&str] = if has(top, "Gemfile") { &["bundle", "exec"] } else { &[] };
+    found.add(Purpose::Test, source, &[bundle, command].concat());
+}
+
+fn php(top: &Path, found: &mut ProjectCommands) {
+    let composer: Value = serde_json::from_str(&read(top, "composer.json")).unwrap_or_default();
+    if !composer["scripts"]["test"].is_null() {
+        found.add(Purpose::Test, "composer.json", &["composer", "test"]);
+    } else if let Some(source) = ["phpunit.xml", "phpunit.xml.dist"].into_iter().find(|name| has(top, name)) {
+        found.add(Purpose::Test, source, &["vendor/bin/phpunit"]);
     }
 }
 
@@ -217,6 +247,17 @@ mod tests {
         assert_eq!(detect(&[("pom.xml", ""), ("mvnw", "")]), ["./mvnw -B test (pom.xml)"]);
         assert_eq!(detect(&[("build.gradle", ""), ("gradlew", "")]), ["./gradlew test (build.gradle)"]);
         assert_eq!(detect(&[("build.gradle.kts", "")]), ["gradle test (build.gradle.kts)"]);
+        let (gems, rake) = (("Gemfile", ""), ("Rakefile", "Rake::TestTask.new\n"));
+        assert_eq!(detect(&[gems, rake]), ["bundle exec rake test (Rakefile)"]);
+        assert_eq!(detect(&[gems, rake, (".rspec", "")]), ["bundle exec rspec (.rspec)"]);
+        assert_eq!(detect(&[("Rakefile", "task :build\n")]), [""; 0]);
+        let composer = r#"{"scripts":{"test":["phpunit"]}}"#;
+        assert_eq!(detect(&[("composer.json", composer)]), ["composer test (composer.json)"]);
+        assert_eq!(
+            detect(&[("composer.json", "{}"), ("phpunit.xml.dist", "")]),
+            ["vendor/bin/phpunit (phpunit.xml.dist)"]
+        );
+        assert_eq!(detect(&[("mix.exs", "")]), ["mix test (mix.exs)"]);
     }
 
     #[test]
@@ -284,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_clean_checkout_needs_is_found_by_its_lock_file() {
+    fn setup_is_detected_from_lock_files() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("Cargo.lock"), "").unwrap();
         assert_eq!(setup_commands(folder.path()), []);
@@ -336,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_tests_is_not_taken() {
+    fn lookalike_test_scripts_are_ignored() {
         assert_eq!(detect(&[]), [""; 0]);
         let stub = r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#;
         assert_eq!(detect(&[("package.json", stub)]), [""; 0]);

@@ -3,6 +3,7 @@
 use crate::error::AppError;
 use crate::read::find;
 use crate::trust::repo_file;
+use ralph_loop_protocol::id::Digest;
 use ralph_loop_task::dialect::{Dialect, TaskTexts, detect_text, names};
 use ralph_loop_task::lint;
 use std::io::ErrorKind;
@@ -17,6 +18,17 @@ pub struct TaskSource {
 }
 
 impl TaskSource {
+    /// Identifies its text, wherever its files are.
+    pub fn digest(&self) -> Digest {
+        let mut all = format!("{}\0{}\0", names::base_name(self.files.name()), self.files.text());
+        for side in self.dialect.side_files() {
+            if let Some((_, text)) = self.files.beside(side) {
+                all.push_str(&format!("{side}\0{text}\0"));
+            }
+        }
+        Digest::of(all.as_bytes())
+    }
+
     /// A file's path for messages.
     pub fn path_of(&self, name: &str) -> PathBuf {
         self.folder.join(name)

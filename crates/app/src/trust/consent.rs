@@ -7,12 +7,12 @@ use crate::config::model_access;
 use crate::config::models::{LoadedModels, REPO_FILES};
 use crate::config::settings;
 use crate::config::settings::LoadedSettings;
-use crate::environment::{AskedVariable, DATABASE, DEFAULT_PROVIDER, Environment};
+use crate::environment::{DATABASE, DEFAULT_PROVIDER, Environment, MissingVariable};
 use crate::error::AppError;
-use crate::request::{NotifyRequest, PlaceRequest, RunRequest, TaskInput};
-use crate::trust::screen::loader_asks;
+use crate::request::{NotifyRequest, RunRequest, TaskInput, Workplace};
+use crate::trust::screen::{PUBLISH, loader_asks};
 use crate::trust::store::{StoreError, TrustStore};
-use crate::trust::{self, Ask, AskKind, quoted};
+use crate::trust::{self, Ask, PrivilegeKind, quoted};
 use ralph_loop_agents::{Route, presets};
 use ralph_loop_protocol::display::text::count;
 use ralph_loop_protocol::id::Digest;
@@ -29,20 +29,23 @@ const VARIABLE: &str = "RALPH_TRUST";
 
 /// The parts of a task file that can request permissions.
 #[derive(Debug, Clone, Copy)]
-pub struct TaskWords<'a> {
+pub struct TaskPrivileges<'a> {
     pub source: &'a str,
     pub settings: &'a ConfigFile,
     pub models: &'a ModelChoice,
+    /// Whether it says itself what to publish. The default of a task format publishes only if that is allowed, and
+    /// never keeps a run from starting.
+    pub asks_to_publish: bool,
 }
 
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct TrustRequest {
     store: TrustStore,
     asks: Vec<Ask>,
     sources: Vec<String>,
     /// Requests from the user's own configuration: allowed, but checked again when a program starts.
     own: Vec<Digest>,
-    variables: Vec<AskedVariable>,
+    variables: Vec<MissingVariable>,
     /// Requests of the same files under other conditions: unsandboxed runs and servers.
     elsewhere: Vec<Ask>,
 }
@@ -69,7 +72,7 @@ impl Difference {
     }
 }
 
-impl Asked {
+impl TrustRequest {
     pub(crate) fn of(store: TrustStore, asks: Vec<Ask>) -> Self {
         let sources = asks.iter().map(|ask| ask.source.clone()).collect();
         Self { store, asks, sources, own: Vec::new(), variables: Vec::new(), elsewhere: Vec::new() }
@@ -77,7 +80,7 @@ impl Asked {
 
     /// Includes what the files request under every way to start a run or a server.
     #[must_use]
-    pub fn however_started(mut self) -> Self {
+    pub fn for_any_isolation(mut self) -> Self {
         self.asks.append(&mut self.elsewhere);
         self.asks.sort();
         self.asks.dedup_by(|a, b| a.digest == b.digest);
@@ -95,7 +98,7 @@ impl Asked {
 
     /// Whether `RALPH_TRUST` names this set. It may name several: one before another repo is fetched, one
     /// after.
-    pub fn is_named_in(&self, env: &Environment) -> bool {
+    pub fn is_in_variable(&self, env: &Environment) -> bool {
         let (named, own) = (env.vars().filled(VARIABLE).unwrap_or_default(), self.hash());
         named.split([',', ' ']).any(|one| one.trim() == own.as_str())
     }
@@ -138,11 +141,11 @@ impl Asked {
     pub(crate) fn settle(&self, env: &Environment, yes: bool) -> Result<Vec<Digest>, AppError> {
         // A run needs no shown settings, so an unreadable store counts as empty.
         let kept = self.store.allowed().unwrap_or_default();
-        let shown = kept.into_iter().filter(|ask| ask.kind == AskKind::Settings);
+        let shown = kept.into_iter().filter(|ask| ask.kind == PrivilegeKind::Settings);
         let shown: Vec<Digest> = shown.map(|ask| ask.digest).collect();
         let asked = self.asks.iter().map(|ask| ask.digest.clone());
         let all = || asked.chain(self.own.clone()).chain(shown).collect();
-        if self.asks.is_empty() || yes || self.is_named_in(env) {
+        if self.asks.is_empty() || yes || self.is_in_variable(env) {
             return Ok(all());
         }
         let difference = self.difference()?;
@@ -180,26 +183,26 @@ impl From<StoreError> for AppError {
 }
 
 /// Input for gathering requests: the run request, the configuration files and the task.
-pub(crate) struct Gathering<'a> {
+pub(crate) struct TrustScan<'a> {
     pub env: &'a Environment,
     pub top: &'a Path,
     pub request: &'a RunRequest,
     pub loaded: &'a LoadedSettings,
     pub models: &'a LoadedModels,
-    pub task: Option<TaskWords<'a>>,
+    pub task: Option<TaskPrivileges<'a>>,
     /// The sessions' working folder, below the top.
     pub working_dir: Option<&'a str>,
 }
 
-impl Gathering<'_> {
+impl TrustScan<'_> {
     /// Gathers every request. The files must have been read with everything granted.
-    pub fn asked(&self) -> Result<Asked, AppError> {
+    pub fn asked(&self) -> Result<TrustRequest, AppError> {
         let store = TrustStore::of(&self.env.state_home()?, self.top);
         let agents = self.agents();
         let mut asks = self.loaded.asks.clone();
         asks.extend(self.models.asks.iter().map(|(_, ask)| ask.clone()));
         if let Some(task) = &self.task {
-            let (open, mut settings) = (self.env.granting_everything(), task.settings.clone());
+            let (open, mut settings) = (self.env.trusting_all(), task.settings.clone());
             asks.extend(settings::screened(&open, self.top, &self.loaded.user, task.source, &mut settings));
         }
         asks.extend(self.pushed_to());
@@ -211,10 +214,11 @@ impl Gathering<'_> {
         if self.is_unsandboxed() {
             asks.append(&mut elsewhere);
         }
+        elsewhere.extend(self.unasked_publishing(&mut asks));
         let of_server = self.env.asked_variables().iter().filter(|one| one.name == DATABASE);
         elsewhere.extend(of_server.map(|one| one.ask.clone()));
         let used = self.used_variables(&agents);
-        let variables: Vec<AskedVariable> =
+        let variables: Vec<MissingVariable> =
             self.env.asked_variables().iter().filter(|one| used.contains(&one.name)).cloned().collect();
         asks.extend(variables.iter().map(|one| one.ask.clone()));
         asks.sort();
@@ -223,13 +227,25 @@ impl Gathering<'_> {
         sources.extend(REPO_FILES.map(str::to_owned));
         sources.extend(self.task.iter().map(|task| task.source.to_owned()));
         sources.extend(asks.iter().map(|ask| ask.source.clone()));
-        Ok(Asked { store, asks, sources, own, variables, elsewhere })
+        Ok(TrustRequest { store, asks, sources, own, variables, elsewhere })
+    }
+
+    /// Takes requests to publish out of `asks` that don't matter: all of them if the user decided, the task's if that
+    /// was settled, and a task format's default, which is returned.
+    fn unasked_publishing(&self, asks: &mut Vec<Ask>) -> Vec<Ask> {
+        let decided = self.request.publish.is_some() || matches!(self.request.task, TaskInput::Issue(_));
+        let settled = self.request.publish_settled;
+        let task = self.task.filter(|task| settled || !task.asks_to_publish).map(|task| task.source);
+        let is_moot =
+            |ask: &mut Ask| ask.setting == PUBLISH && (decided || Some(ask.source.as_str()) == task);
+        let found: Vec<Ask> = asks.extract_if(.., is_moot).collect();
+        if decided || settled { Vec::new() } else { found }
     }
 
     /// Pushing results to the repo that this repo's task named.
     fn pushed_to(&self) -> Option<Ask> {
         let (source, naming) = (self.request.named_by.as_deref()?, self.request.named_in.as_deref()?);
-        let PlaceRequest::Clone { from, .. } = &self.request.place else { return None };
+        let Workplace::Clone { from, .. } = &self.request.place else { return None };
         let by_task = self.task.as_ref().and_then(|task| task.settings.publish);
         let known = self.request.publish.or(by_task).or(self.loaded.user.publish);
         // Requests known before the fetch were settled then.
@@ -353,7 +369,7 @@ impl Gathering<'_> {
             let image = image?;
             let text = format!("{} as the sandbox, whose `{name}` is given your keys", quoted(&image));
             let source = of_task.filter(|_| by_task).map_or(".ralph/config.json", |(source, _)| source);
-            Some(Ask::new(AskKind::Program, source, key, &image, text))
+            Some(Ask::new(PrivilegeKind::Program, source, key, &image, text))
         });
         asked.collect()
     }
@@ -390,8 +406,8 @@ impl Gathering<'_> {
         }
         let asked = self.env.asked_variables().iter().map(|one| one.name.clone());
         used.extend(asked.filter(|name| begin.iter().any(|begin| name.starts_with(begin))));
-        let nobody = self.request.notify.contains(&NotifyRequest::Nobody);
-        if self.loaded.user.notify.is_none() && !nobody {
+        let notify_off = self.request.notify.contains(&NotifyRequest::Off);
+        if self.loaded.user.notify.is_none() && !notify_off {
             used.insert(SLACK_VARIABLE.to_owned());
         }
         used
@@ -431,7 +447,7 @@ pub(crate) fn push_ask(source: &str, naming: &Path, url: &str) -> Ask {
     let text = format!("results to be pushed to {}", quoted(&ralph_loop_git::checkout::shown(url)));
     // Stored per naming repo, because what one repo's task was allowed says nothing about another's.
     let content = format!("{url}\0{}", trust::identity(naming).display());
-    Ask::new(AskKind::Push, source, "repo_url", &content, text)
+    Ask::new(PrivilegeKind::Push, source, "repo_url", &content, text)
 }
 
 /// The known agent behind a configured one.

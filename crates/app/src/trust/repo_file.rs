@@ -90,7 +90,7 @@ pub fn remedy(error: &io::Error) -> Option<&'static str> {
     match error.kind() {
         ErrorKind::CrossesDevices => Some("put the file itself there, or a link to another file of the repo"),
         ErrorKind::InvalidInput => Some("put a plain file there, or remove it"),
-        ErrorKind::NotADirectory => Some("replace the link or file on the way with a real folder"),
+        ErrorKind::NotADirectory => Some("replace the link or file in its path with a real folder"),
         ErrorKind::FileTooLarge => Some("make it smaller, or remove it"),
         ErrorKind::InvalidData => Some("save it as UTF-8"),
         _ => None,
@@ -188,9 +188,9 @@ fn explain(error: io::Error) -> io::Error {
 /// Explains a failed write: a folder is at the path, or a file where a folder should be.
 fn in_the_way(error: io::Error) -> io::Error {
     match error.kind() {
-        ErrorKind::IsADirectory => io::Error::new(ErrorKind::InvalidInput, "a folder is in its place"),
+        ErrorKind::IsADirectory => io::Error::new(ErrorKind::InvalidInput, "a folder has that name"),
         ErrorKind::NotADirectory => {
-            io::Error::new(ErrorKind::NotADirectory, "what leads there is a link or a file, not a folder")
+            io::Error::new(ErrorKind::NotADirectory, "part of its path is a link or a file, not a folder")
         }
         _ => match error.raw_os_error().map(nix::errno::Errno::from_raw) {
             Some(nix::errno::Errno::ELOOP | nix::errno::Errno::EXDEV) => {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_end_is_refused_with_what_mends_it() {
+    fn an_endless_file_is_refused_with_a_fix() {
         let place = Place::new();
         let file = File::create(place.repo("big.json")).unwrap();
         file.set_len(BYTES_MAX + 1).unwrap();

@@ -109,14 +109,14 @@ impl TrustStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trust::AskKind;
+    use crate::trust::PrivilegeKind;
 
     fn ask(source: &str, content: &str) -> Ask {
-        Ask::new(AskKind::Sandbox, source, "allowed_hosts", content, content)
+        Ask::new(PrivilegeKind::Sandbox, source, "allowed_hosts", content, content)
     }
 
     #[test]
-    fn what_is_allowed_is_kept_per_repo_and_file() {
+    fn approvals_are_stored_per_repo_and_file() {
         let place = tempfile::tempdir().unwrap();
         let home = StateHome::at(&place.path().join("state"));
         let repo = |name: &str| {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_told_and_stays_as_it_is() {
+    fn an_unreadable_file_is_reported_and_not_changed() {
         let place = tempfile::tempdir().unwrap();
         let store = TrustStore::of(&StateHome::at(place.path()), place.path());
         store.allow(&[ask("config", "a")], &[]).unwrap();

@@ -66,7 +66,7 @@ mod tests {
     use crate::output::marks::{Ink, inked};
 
     #[test]
-    fn lines_break_between_words_and_go_on_below_their_text() {
+    fn lines_wrap_between_words_below_their_text() {
         let line = "  check     python3 -m unittest discover (from test_calc.py)";
         let want =
             ["  check     python3 -m unittest", "            discover (from", "            test_calc.py)"];

@@ -1,4 +1,4 @@
-//! Marks our own styling so that it can be told apart from escape sequences in untrusted text.
+//! Marks our own styling, to distinguish it from escape sequences in untrusted text.
 //!
 //! Text is assembled from ours and others' before printing. Styling is inserted as marks that start with two
 //! characters drawn at random per process, which outsiders can't know; printing turns marks into escape

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::time::Instant;
 
 /// A fault with this prefix, meant for an interface rather than a run's boundary.
-pub fn of_face(vars: &Vars, prefix: &str) -> Option<String> {
+pub fn inject_from_env(vars: &Vars, prefix: &str) -> Option<String> {
     vars.get("RALPH_FAULT").filter(|name| name.starts_with(prefix))
 }
 

@@ -1,7 +1,7 @@
 //! The process log: for commands that drive runs, and with `-vv`.
 
 use ralph_loop_app::start::log::RunLog;
-use ralph_loop_app::{App, ReadyRun};
+use ralph_loop_app::{App, StartedRun};
 use std::path::Path;
 use std::sync::OnceLock;
 use tracing::Level;
@@ -15,7 +15,7 @@ pub fn begin(app: &App, stderr: bool) {
 }
 
 /// Logs to the record of the run that this process drives.
-pub fn attach(run: &ReadyRun) {
+pub fn attach(run: &StartedRun) {
     if let Some(log) = LOG.get() {
         log.attach(&run.record(), run.redactor());
     }

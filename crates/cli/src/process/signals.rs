@@ -4,10 +4,10 @@
 
 use crate::output::Out;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
-use ralph_loop_core::CancelFlag;
+use ralph_loop_core::CancelToken;
 use std::sync::{Arc, OnceLock};
 
-static FLAG: OnceLock<Arc<CancelFlag>> = OnceLock::new();
+static FLAG: OnceLock<Arc<CancelToken>> = OnceLock::new();
 
 extern "C" fn on_signal(signal: i32) {
     if let Some(flag) = FLAG.get() {
@@ -41,8 +41,8 @@ pub fn asks_for_the_end(out: &Out) -> bool {
 }
 
 /// A flag set by signals.
-pub fn install() -> Arc<CancelFlag> {
-    let flag = FLAG.get_or_init(|| Arc::new(CancelFlag::default())).clone();
+pub fn install() -> Arc<CancelToken> {
+    let flag = FLAG.get_or_init(|| Arc::new(CancelToken::default())).clone();
     let action = SigAction::new(SigHandler::Handler(on_signal), SaFlags::empty(), SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         // SAFETY: the handler only stores to an atomic.

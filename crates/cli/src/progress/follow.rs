@@ -6,7 +6,7 @@ use crate::progress::live_text::LivePrinter;
 use crate::progress::session_lines::{SessionLine, SessionLines};
 use crate::text::table::{columns, fit, wrap};
 use ralph_loop_app::App;
-use ralph_loop_core::CancelFlag;
+use ralph_loop_core::CancelToken;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::handle::RunHandle;
 use ralph_loop_domain::ports::Clock as _;
@@ -134,7 +134,7 @@ fn muted(line: &str, out: &Out) {
 /// Waits between reads and decides when to stop.
 pub struct FollowTimer {
     clock: SystemClock,
-    cancel: Arc<CancelFlag>,
+    cancel: Arc<CancelToken>,
     handle: RunHandle,
     id: String,
     looks: u32,

@@ -1,7 +1,7 @@
 //! A run's live output as terminal lines: agent text, tool calls, check output.
 
 use crate::output::Out;
-use ralph_loop_journal::live::{LiveBody, LiveRecord};
+use ralph_loop_journal::live::{LivePayload, LiveRecord};
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::display::text::count;
 
@@ -18,16 +18,18 @@ pub struct LivePrinter {
 impl LivePrinter {
     pub fn print(&mut self, record: &LiveRecord, out: &Out) {
         match &record.body {
-            LiveBody::Text { text } | LiveBody::Stderr { text } | LiveBody::CheckOutput { text, .. } => {
+            LivePayload::Text { text }
+            | LivePayload::Stderr { text }
+            | LivePayload::CheckOutput { text, .. } => {
                 self.text(text, out);
             }
-            LiveBody::ToolCall { name, what } if what.is_empty() => self.whole(&format!("> {name}"), out),
-            LiveBody::ToolCall { what, .. } => self.whole(&format!("> {what}"), out),
-            LiveBody::ToolResult { ok: false, text } => self.whole(&format!("! {text}"), out),
-            LiveBody::Activity { text } => self.whole(&format!("> {text}"), out),
-            LiveBody::LeftOut { bytes } => self.whole(&format!("… {bytes} bytes left out"), out),
+            LivePayload::ToolCall { name, what } if what.is_empty() => self.whole(&format!("> {name}"), out),
+            LivePayload::ToolCall { what, .. } => self.whole(&format!("> {what}"), out),
+            LivePayload::ToolResult { ok: false, text } => self.whole(&format!("! {text}"), out),
+            LivePayload::Activity { text } => self.whole(&format!("> {text}"), out),
+            LivePayload::LeftOut { bytes } => self.whole(&format!("… {bytes} bytes left out"), out),
             // A success shows in what follows; tokens are reported at the end of the session.
-            LiveBody::ToolResult { .. } | LiveBody::Tokens { .. } | LiveBody::Unknown => {}
+            LivePayload::ToolResult { .. } | LivePayload::Tokens { .. } | LivePayload::Unknown => {}
         }
     }
 

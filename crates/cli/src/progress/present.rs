@@ -5,10 +5,10 @@ use crate::process::fault::Boundaries;
 use crate::progress::session_lines::{SessionLine, SessionLines};
 use crate::text::table::{fit, fit_words, width, wrap};
 use crate::text::words::{age, left};
-use ralph_loop_core::{LiveStatus, Observer};
+use ralph_loop_core::{Observer, SessionProgress};
 use ralph_loop_domain::ports::Stream;
 use ralph_loop_domain::state::{RunState, Stage};
-use ralph_loop_journal::live::LiveBody;
+use ralph_loop_journal::live::LivePayload;
 use ralph_loop_protocol::describe::{Tone, describe_in, details_unless};
 use ralph_loop_protocol::display::sanitize;
 use ralph_loop_protocol::display::text::clock;
@@ -204,7 +204,7 @@ impl Observer for Terminal {
         }
     }
 
-    fn live(&mut self, state: &RunState, live: &LiveStatus<'_>) {
+    fn live(&mut self, state: &RunState, live: &SessionProgress<'_>) {
         let line = match crate::process::signals::came() {
             true => NowLine::new(
                 "suspending: the session is being closed".to_owned(),
@@ -257,7 +257,7 @@ impl Observer for Terminal {
         }
     }
 
-    fn shown(&mut self, state: &RunState, what: &LiveBody) {
+    fn shown(&mut self, state: &RunState, what: &LivePayload) {
         if self.shows_session() {
             for line in self.session.take(what) {
                 self.say_session(state, &line);
@@ -290,7 +290,7 @@ impl NowLine {
     }
 }
 
-fn now_line(state: &RunState, live: &LiveStatus<'_>) -> NowLine {
+fn now_line(state: &RunState, live: &SessionProgress<'_>) -> NowLine {
     if let Some(wait) = &state.wait {
         return match wait.until {
             Some(until) => {

@@ -9,7 +9,7 @@ use crate::progress::present::Terminal;
 use crate::progress::session_lines::last_sentence;
 use crate::text::run_text::failing_result;
 use crate::text::words::home_path;
-use ralph_loop_app::{App, FinishedRun, Notice, Reporter};
+use ralph_loop_app::{App, Notice, Reporter, RunReport};
 use ralph_loop_core::Observer;
 use ralph_loop_git::LeftOut;
 use ralph_loop_protocol::describe::Tone;
@@ -59,6 +59,10 @@ impl Reporter for Presenter<'_> {
                 "the work is pushed to {} after each iteration, because the task names that repo; `--publish none` keeps it here",
                 ralph_loop_domain::repo::address::without_login(url)
             )),
+            Notice::EditedSince { issue, by } => out.say(format!(
+                "{} issue {issue} was edited after {by} approved it; this run works on the approved text (to approve the new one, remove the label and add it again)",
+                out.err(Tone::Attention, "note:")
+            )),
             Notice::CodeHostSilent { reason } => {
                 out.say(format!("the code host does not answer now: {reason}"));
             }
@@ -87,24 +91,24 @@ impl Reporter for Presenter<'_> {
                 from.unwrap_or("a detached HEAD"),
             )),
             Notice::BranchTaken { wanted, named } => {
-                out.say(format!("the branch {wanted} exists there already: this run is pushed as {named}"));
+                out.say(format!("the branch {wanted} already exists on the remote: this run is pushed as {named}"));
             }
             Notice::Starting { spec, unpriced } => announce(spec, unpriced, out),
             Notice::LeftOut(left) => print_left_out(left, out),
             Notice::WithUnfinished { run, files } => out.say(format!(
-                "{} your uncommitted changes that run {run} began with came along, and stay uncommitted: {}",
+                "{} your uncommitted changes from the start of run {run} are included, and stay uncommitted: {}",
                 out.err(Tone::Muted, "note:"),
                 some_names(files)
             )),
             Notice::StayBehind { files } => out.say(format!(
-                "{} your uncommitted changes stay in your folder, the agent works without them: {}",
+                "{} your uncommitted changes stay in your folder; the agent doesn't get them: {}",
                 out.err(Tone::Attention, "note:"),
                 some_names(files)
             )),
             Notice::MissingSubmodules(paths) => {
                 let shown: Vec<&str> = paths.iter().take(5).map(String::as_str).collect();
                 out.say(format!(
-                    "{} the files of {} ({}) are not here, so no check can use them: `git submodule update --init --recursive` brings them",
+                    "{} the files of {} ({}) are missing, so no check can use them: fetch them with `git submodule update --init --recursive`",
                     out.err(Tone::Attention, "note:"),
                     count(paths.len(), "submodule"),
                     shown.join(", "),
@@ -220,11 +224,11 @@ fn print_left_out(left: &LeftOut, out: &Out) {
         let shown: Vec<String> = paths.iter().take(5).map(|path| format!("`{}`", path.display())).collect();
         format!("{}{}", shown.join(", "), if paths.len() > shown.len() { ", …" } else { "" })
     };
-    if !left.secrets.is_empty() {
+    if !left.withheld.is_empty() {
         out.say(format!(
-            "{} files that look like secrets are not shown to the agent: {}",
+            "{} the agent works without your ignored files (`workspace.include` adds some): {}",
             out.err(Tone::Muted, "note:"),
-            names(&left.secrets)
+            names(&left.withheld)
         ));
     }
     if !left.too_much.is_empty() {
@@ -256,8 +260,8 @@ fn failing_checks(checks: &[CheckView], out: &Out) {
 }
 
 /// A run's final summary.
-pub fn summary(finished: &FinishedRun, app: &App, out: &Out) {
-    let FinishedRun { result, spec, .. } = finished;
+pub fn summary(finished: &RunReport, app: &App, out: &Out) {
+    let RunReport { result, spec, .. } = finished;
     let state = finished.state.as_ref();
     let (tone, sign) = match result.reason {
         EndReason::Completed => (Tone::Good, Sign::Good),

@@ -1,6 +1,6 @@
 //! A session in few lines: one per tool call, and the agent's last sentence before it.
 
-use ralph_loop_journal::live::LiveBody;
+use ralph_loop_journal::live::LivePayload;
 use ralph_loop_protocol::display::sanitize;
 use ralph_loop_protocol::display::text::{one_line, tail};
 
@@ -45,23 +45,23 @@ impl SessionLines {
     }
 
     /// Adds a record and returns its lines.
-    pub fn take(&mut self, body: &LiveBody) -> Vec<SessionLine> {
+    pub fn take(&mut self, body: &LivePayload) -> Vec<SessionLine> {
         let did = match body {
-            LiveBody::Text { text } => {
+            LivePayload::Text { text } => {
                 self.text(text);
                 return Vec::new();
             }
             // A slow call was shown when it began.
-            LiveBody::ToolCall { what, .. } if what.is_empty() && std::mem::take(&mut self.begun) => {
+            LivePayload::ToolCall { what, .. } if what.is_empty() && std::mem::take(&mut self.begun) => {
                 return Vec::new();
             }
-            LiveBody::ToolCall { name, what } if what.is_empty() => format!("using {name}"),
-            LiveBody::ToolCall { what, .. } => what.clone(),
-            LiveBody::Activity { text } if is_thought(text) => return Vec::new(),
-            LiveBody::Activity { text } => text.clone(),
+            LivePayload::ToolCall { name, what } if what.is_empty() => format!("using {name}"),
+            LivePayload::ToolCall { what, .. } => what.clone(),
+            LivePayload::Activity { text } if is_thought(text) => return Vec::new(),
+            LivePayload::Activity { text } => text.clone(),
             _ => return Vec::new(),
         };
-        self.begun = matches!(body, LiveBody::Activity { .. });
+        self.begun = matches!(body, LivePayload::Activity { .. });
         self.sentence().into_iter().chain([SessionLine::Did(did)]).collect()
     }
 
@@ -134,25 +134,25 @@ mod tests {
     #[test]
     fn a_tool_call_comes_after_what_was_said_before_it() {
         let mut lines = SessionLines::default();
-        let text = |text: &str| LiveBody::Text { text: text.into() };
+        let text = |text: &str| LivePayload::Text { text: text.into() };
         assert!(lines.take(&text("Now I look ")).is_empty());
         assert!(lines.take(&text("at the router itself.")).is_empty());
-        let call = LiveBody::ToolCall { name: "Read".into(), what: "reading src/a.rs".into() };
+        let call = LivePayload::ToolCall { name: "Read".into(), what: "reading src/a.rs".into() };
         let want = [
             SessionLine::Said("Now I look at the router itself.".into()),
             SessionLine::Did("reading src/a.rs".into()),
         ];
         assert_eq!(lines.take(&call), want);
         assert_eq!(lines.end(), None);
-        let bare = LiveBody::ToolCall { name: "mcp__db".into(), what: String::new() };
+        let bare = LivePayload::ToolCall { name: "mcp__db".into(), what: String::new() };
         assert_eq!(lines.take(&bare), [SessionLine::Did("using mcp__db".into())]);
     }
 
     #[test]
     fn data_and_thoughts_are_no_lines_and_a_long_call_is_one() {
         let mut lines = SessionLines::default();
-        let activity = |text: &str| LiveBody::Activity { text: text.into() };
-        let call = |what: &str| LiveBody::ToolCall { name: "command".into(), what: what.into() };
+        let activity = |text: &str| LivePayload::Activity { text: text.into() };
+        let call = |what: &str| LivePayload::ToolCall { name: "command".into(), what: what.into() };
         lines.text("{\"actions\": [");
         assert!(lines.take(&activity("asking some/model")).is_empty());
         lines.text(&format!("\"{}\"]", "words for a file. ".repeat(1000)));
@@ -160,7 +160,7 @@ mod tests {
         lines.text("around\"}");
         assert_eq!(lines.end(), None, "data is nothing that was said");
         assert_eq!(lines.take(&activity("running `b`")), [SessionLine::Did("running `b`".into())]);
-        assert!(lines.take(&call("")).is_empty(), "it was told when it began");
+        assert!(lines.take(&call("")).is_empty(), "its start was already reported");
         assert_eq!(lines.take(&call("")), [SessionLine::Did("using command".into())]);
         lines.text("And now I say something.");
         assert_eq!(lines.end(), Some(SessionLine::Said("And now I say something.".into())));

@@ -5,7 +5,7 @@ use crate::text::table::{Cell, Table, columns, fit, flow, width, wrap};
 use crate::text::words::{
     ago, bar, budget_tone, card, cost, heading, home_path, left, row, short_count, tests,
 };
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::read::now;
 use ralph_loop_domain::proof::ProofLevel;
 use ralph_loop_protocol::describe::Tone;
@@ -23,7 +23,7 @@ const EVIDENCE: usize = 5;
 /// Iterations shown.
 const CARDS: usize = 5;
 
-pub fn print(facts: &RunReading, out: &Out) {
+pub fn print(facts: &RunSnapshot, out: &Out) {
     run_line(facts, out);
     now_line(facts, true, out);
     criteria(facts, out);
@@ -34,7 +34,7 @@ pub fn print(facts: &RunReading, out: &Out) {
 }
 
 /// Symbol, status, title and id; below it progress, cost, time.
-pub fn run_line(facts: &RunReading, out: &Out) {
+pub fn run_line(facts: &RunSnapshot, out: &Out) {
     let state = &facts.state;
     let (sign, word) = status_words(facts, out);
     let id = facts.entry.run_id.as_str();
@@ -60,13 +60,13 @@ pub fn run_line(facts: &RunReading, out: &Out) {
 }
 
 /// The status with its symbol, and whether the run is stopped.
-pub fn status_words(facts: &RunReading, out: &Out) -> (String, String) {
+pub fn status_words(facts: &RunSnapshot, out: &Out) -> (String, String) {
     let status = facts.status().as_str();
     (out.status_sign(status), status.to_owned())
 }
 
 /// The status sentence and, with `with_next`, what the user can do.
-pub fn now_line(facts: &RunReading, with_next: bool, out: &Out) {
+pub fn now_line(facts: &RunSnapshot, with_next: bool, out: &Out) {
     let (tone, sentence) = now::line(facts);
     let parts: Vec<String> = sentence.split(" · ").map(str::to_owned).collect();
     for (n, line) in flow(&parts, columns(), 2).into_iter().enumerate() {
@@ -88,7 +88,7 @@ pub fn now_line(facts: &RunReading, with_next: bool, out: &Out) {
     }
 }
 
-fn criteria(facts: &RunReading, out: &Out) {
+fn criteria(facts: &RunSnapshot, out: &Out) {
     let state = &facts.state;
     heading(out, "Criteria");
     let mut table = Table::new(2).indent(2);
@@ -108,8 +108,9 @@ fn criteria(facts: &RunReading, out: &Out) {
     }
     if state.unclaimed_iterations() > 0 && state.result.proof.is_none() {
         let promise = &state.spec.settings.completion_promise;
-        let words =
-            format!("the checks pass; no session said `<promise>{promise}</promise>` yet, alone on a line");
+        let words = format!(
+            "the checks pass; no session has printed `<promise>{promise}</promise>` on its own line yet"
+        );
         table.row([Cell::toned(Tone::Attention, out.sign(Sign::Open)), "done".into(), words.into()]);
         below.push(Vec::new());
     }
@@ -154,14 +155,14 @@ fn criteria(facts: &RunReading, out: &Out) {
 }
 
 /// A setup that failed before the first session, and its log.
-pub fn setup_words(facts: &RunReading, setup: &SetupView) -> String {
+pub fn setup_words(facts: &RunSnapshot, setup: &SetupView) -> String {
     let log = setup.log.as_ref().map(|log| facts.entry.run_dir().path().join(log));
     let log = log.map(|path| format!("; log: {}", home_path(&path))).unwrap_or_default();
     format!("`{}` failed on the original files, so no check could run there{log}", setup.command)
 }
 
 /// The failed setup with its output, under a heading.
-pub fn setup(facts: &RunReading, out: &Out) {
+pub fn setup(facts: &RunSnapshot, out: &Out) {
     let Some(setup) = facts.view().setup_failed else { return };
     heading(out, "Setup");
     for line in wrap(&setup_words(facts, &setup), columns().saturating_sub(4)) {
@@ -184,7 +185,7 @@ pub fn failing_result(check: &CheckView) -> Option<&CheckResult> {
 }
 
 /// A check's status: one the final check rejected isn't passed, whatever its workspace result.
-pub fn check_standing(facts: &RunReading, check: &CheckView) -> (Sign, Tone, String) {
+pub fn check_standing(facts: &RunSnapshot, check: &CheckView) -> (Sign, Tone, String) {
     let refused = check.refused.as_ref();
     match (refused.map(|refused| &refused.result), &check.last) {
         (Some(Some(result)), _) => {
@@ -202,7 +203,7 @@ pub fn check_standing(facts: &RunReading, check: &CheckView) -> (Sign, Tone, Str
 }
 
 /// `passed 6 s ago, 44 tests pass, current tree`; the age comes early, so that it isn't cut.
-pub fn check_words(facts: &RunReading, result: &CheckResult) -> String {
+pub fn check_words(facts: &RunSnapshot, result: &CheckResult) -> String {
     let when = facts.written_at(Path::new(&result.log)).map(|at| format!(" {}", ago(at, facts.now)));
     let mut first =
         format!("{}{}", if result.passed { "passed" } else { "failed" }, when.unwrap_or_default());
@@ -215,7 +216,7 @@ pub fn check_words(facts: &RunReading, result: &CheckResult) -> String {
     words.join(", ")
 }
 
-fn agents(facts: &RunReading, out: &Out) {
+fn agents(facts: &RunSnapshot, out: &Out) {
     let state = &facts.state;
     heading(out, "Agents");
     let mut table = Table::new(2).indent(2);
@@ -243,7 +244,7 @@ fn agents(facts: &RunReading, out: &Out) {
     table.wrapped(columns(), out).iter().flatten().for_each(|l| out.line(l));
 }
 
-fn budgets(facts: &RunReading, out: &Out) {
+fn budgets(facts: &RunSnapshot, out: &Out) {
     let (state, spent) = (&facts.state, facts.state.spent());
     let budgets = &state.spec.settings.budgets;
     heading(out, "Budgets");
@@ -279,7 +280,7 @@ fn budgets(facts: &RunReading, out: &Out) {
     }
 }
 
-fn iterations(facts: &RunReading, out: &Out) {
+fn iterations(facts: &RunSnapshot, out: &Out) {
     let history = &facts.state.iterations.history;
     if history.is_empty() {
         return;
@@ -292,7 +293,7 @@ fn iterations(facts: &RunReading, out: &Out) {
 }
 
 /// Locations of branch, evidence and logs.
-pub fn places(facts: &RunReading, out: &Out) {
+pub fn places(facts: &RunSnapshot, out: &Out) {
     let (state, dir) = (&facts.state, facts.entry.run_dir());
     heading(out, "Where");
     let gone = facts.is_cleaned_up();

@@ -255,7 +255,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_last_column_that_is_too_long_goes_on_below_itself() {
+    fn a_long_last_column_wraps_below_itself() {
         let mut table = Table::new(1).indent(2);
         table.row(["a".into(), "passed".into()]);
         table.row(["bcd".into(), "failed 6 s ago: exit code 1, current tree".into()]);

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_long_form_names_what_was_built() {
+    fn the_long_form_names_the_build() {
         let text = text();
         assert!(text.starts_with(&format!("ralph {VERSION}\ncommit:   ")), "{text}");
         for row in ["target:   ", "profile:  "] {

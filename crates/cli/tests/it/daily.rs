@@ -1,28 +1,27 @@
-//! A day with `ralph`, through the real binary: from one sentence to a change in the user's own checkout, and what is left of
-//! it cleaned up.
+//! Daily use of the real binary: from one sentence to a change in the user's own checkout, and the cleanup.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
+mod apply;
+mod clean;
+mod edge_cases;
 mod first_run;
-mod from_nothing;
-mod going_on;
-mod installed;
+mod installed_dependencies;
 mod linked_agents;
 mod memory;
 mod merging;
-mod newcomer;
-mod next_lines;
+mod next_commands;
+mod onboarding;
+mod pitfalls;
 mod plans;
-mod seeing;
-mod small_things;
-mod taking_home;
-mod tidying;
-mod without_surprises;
+mod progress;
+mod resume;
+mod workspaces;
 
 use crate::RALPH;
 use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use std::path::Path;
 
-/// What a `claude` prints that says this at its end.
+/// The output of a `claude` that ends with this text.
 fn claude_says(words: &str) -> String {
     let text = serde_json::to_string(&format!("{words}\n\n<promise>COMPLETE</promise>")).unwrap();
     format!(
@@ -30,7 +29,7 @@ fn claude_says(words: &str) -> String {
     )
 }
 
-/// Puts a program onto the path of this machine.
+/// Adds a program to the test machine's `PATH`.
 fn program(env: &TestEnv, name: &str, script: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     let bin = env.path("bin");
@@ -39,7 +38,7 @@ fn program(env: &TestEnv, name: &str, script: &str) {
     std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// `ralph` on a machine that has nothing but the system's programs and those of [`program`].
+/// Runs `ralph` with only the system's programs and those of [`program`].
 fn ralph_in(env: &TestEnv, folder: &Path, args: &[&str]) -> Finished {
     TestEnv::finish(env.ralph_command(folder, args).env("PATH", path(env)))
 }
@@ -48,14 +47,14 @@ fn path(env: &TestEnv) -> String {
     format!("{}:/usr/bin:/bin", env.path("bin").display())
 }
 
-/// A repo whose unittest wants `calc.x` to be 2.
+/// A repo whose unittest expects `calc.x` to be 2.
 fn calc(env: &TestEnv) -> TestRepo<'_> {
     let test = "import unittest, calc\nclass T(unittest.TestCase):\n    def test_x(self):\n        self.assertEqual(calc.x, 2)\n";
     let files = [("calc.py", "x = 1\n"), ("test_calc.py", test), (".gitignore", "__pycache__/\n")];
     TestRepo::new(env, "repo", &files)
 }
 
-/// A `claude` that makes the test of [`calc`] pass and adds a file.
+/// A `claude` that fixes the test of [`calc`] and adds a file.
 fn capable_claude(env: &TestEnv) {
     let says = claude_says("Set `calc.x` to two. The test expected that.");
     program(

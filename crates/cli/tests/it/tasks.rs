@@ -59,7 +59,7 @@ fn lint(repo: &TestRepo<'_>, file: &str, code: i32) -> Vec<String> {
 }
 
 #[test]
-fn good_files_of_every_dialect_have_nothing_to_say() {
+fn valid_tasks_of_every_dialect_lint_clean() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[("test.sh", "true\n")]);
     repo.write("ralph_task.md", TASK);
@@ -82,7 +82,7 @@ fn good_files_of_every_dialect_have_nothing_to_say() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_line_and_column_for_people_and_programs() {
+fn lint_reports_line_and_column_as_text_and_json() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[("test.sh", "true\n")]);
     repo.write(
@@ -113,7 +113,7 @@ fn what_is_wrong_is_named_with_line_and_column_for_people_and_programs() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_wrong_use() {
+fn unreadable_task_file_is_a_usage_error() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[]);
     assert!(repo.ralph(&["lint"]).exits(2).stderr.contains("ralph init --task"));
@@ -127,7 +127,7 @@ fn a_file_that_cannot_be_read_is_wrong_use() {
 }
 
 #[test]
-fn a_missing_program_and_a_check_that_passes_already_are_warned_of() {
+fn lint_warns_about_missing_programs_and_checks_that_already_pass() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[("test.sh", "false\n"), ("a.txt", "x\n")]);
     repo.write("ralph_task.md", &TASK.replace("sh test.sh", "no-such-tool-here --all"));
@@ -139,7 +139,7 @@ fn a_missing_program_and_a_check_that_passes_already_are_warned_of() {
 }
 
 #[test]
-fn a_probe_ends_a_check_that_hangs() {
+fn probe_ends_a_hanging_check() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[("test.sh", "true\n")]);
     repo.write("ralph_task.md", &TASK.replace("test -f a.txt", "sleep 600"));
@@ -153,7 +153,7 @@ fn a_probe_ends_a_check_that_hangs() {
 }
 
 #[test]
-fn a_verification_section_is_listed_tried_and_required() {
+fn verification_section_is_listed_tried_and_required() {
     let env = TestEnv::new(RALPH);
     let prompt = "# Do\n\n## Verification\n\n```sh\nsh test.sh\n${TOOL:-no-such-tool-here} --all\n```\n";
     let repo = TestRepo::new(&env, "repo", &[("test.sh", "test -f done.txt\n"), ("PROMPT.md", prompt)]);
@@ -162,7 +162,7 @@ fn a_verification_section_is_listed_tried_and_required() {
     let sources: Vec<&str> =
         probed["checks"].as_array().unwrap().iter().map(|check| check["source"].as_str().unwrap()).collect();
     assert_eq!(sources, ["PROMPT.md:6", "PROMPT.md:7"]);
-    // The configured check passes; the section's fails until a second session, in the second run.
+    // The configured check passes; the section's check fails until the second session of the second run.
     repo.write("PROMPT.md", "# Do\n\n## Verification\n\n- `sh test.sh`\n");
     repo.git(&["commit", "-qam", "verify"]);
     let script = "test -f first.txt && touch done.txt\ntouch first.txt\necho '<promise>COMPLETE</promise>'";
@@ -175,7 +175,7 @@ fn a_verification_section_is_listed_tried_and_required() {
 }
 
 #[test]
-fn fix_mends_what_is_safe_and_keeps_line_ends_and_mode() {
+fn fix_applies_safe_fixes_and_keeps_line_endings_and_mode() {
     use std::os::unix::fs::PermissionsExt as _;
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[("test.sh", "true\n")]);
@@ -200,7 +200,7 @@ fn fix_mends_what_is_safe_and_keeps_line_ends_and_mode() {
 }
 
 #[test]
-fn what_init_writes_has_no_errors_and_the_projects_own_commands() {
+fn init_writes_a_clean_task_with_the_project_commands() {
     let kinds = [
         ("--task", "ralph_task.md"),
         ("--json-task", "ralph.json"),
@@ -259,15 +259,11 @@ fn what_init_writes_has_no_errors_and_the_projects_own_commands() {
 }
 
 #[test]
-fn init_overwrites_nothing_and_names_everything_that_is_in_the_way() {
+fn init_overwrites_nothing_and_lists_existing_files() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[("ralph/prd.md", "mine\n"), ("ralph/prompt.md", "mine too\n")]);
     let refused = repo.ralph(&["init", "--plan"]).exits(2);
-    assert!(
-        refused.stderr.contains("`ralph/prd.md`, `ralph/prompt.md` are there already"),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.stderr.contains("`ralph/prd.md`, `ralph/prompt.md` already exist"), "{}", refused.stderr);
     assert!(!repo.dir.join("ralph/tasks.json").exists() && !repo.dir.join(".ralph").exists());
     repo.write(".ralph/config.json", "{\"max_iterations\": 7}");
     repo.ralph(&["init", "--plan", "--force"]).exits(0);

@@ -20,7 +20,7 @@ pub(super) struct Job {
 
 impl Job {
     /// Polls it; returns whether more is to come.
-    pub(super) fn goes_on(&mut self, cx: &mut Context<'_>) -> bool {
+    pub(super) fn is_pending(&mut self, cx: &mut Context<'_>) -> bool {
         !self.gone.load(Ordering::SeqCst) && self.future.as_mut().poll(cx).is_pending()
     }
 }

@@ -81,7 +81,11 @@ fn drive(
         Ok(Ok(Driven { result, diff })) => {
             let said =
                 state().and_then(|state| state.iterations.history.back().map(|last| last.message.clone()));
-            turn.told(LoopResult { run: result, diff, agent_summary: said.filter(|text| !text.is_empty()) })
+            turn.with_panic(LoopResult {
+                run: result,
+                diff,
+                agent_summary: said.filter(|text| !text.is_empty()),
+            })
         }
         Ok(Err(error)) => LoopResult::refused(error),
         // A caller's port panicked: its wiring is lost, the record isn't.
@@ -111,7 +115,7 @@ impl Future for Running {
             let new = this.turn.jobs.take(cx.waker());
             let fresh = !new.is_empty();
             this.jobs.extend(new);
-            this.jobs.retain_mut(|job| job.goes_on(cx));
+            this.jobs.retain_mut(|job| job.is_pending(cx));
             if !fresh {
                 break;
             }

@@ -65,7 +65,7 @@ impl Turn {
     }
 
     /// The result for the caller: a run suspended by a panic says so, a finished one stays finished.
-    pub(super) fn told(&self, mut result: LoopResult) -> LoopResult {
+    pub(super) fn with_panic(&self, mut result: LoopResult) -> LoopResult {
         if let Some(words) = self.broken().filter(|_| result.run.reason == EndReason::Suspended) {
             // The wiring is intact.
             let hint =

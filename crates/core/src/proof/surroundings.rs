@@ -175,7 +175,9 @@ pub(crate) fn differences(before: &Fingerprints, now: &Fingerprints) -> Vec<Stri
             (_, true) => {
                 format!("`{name}`, which checks may use, was removed from this machine during the run")
             }
-            (true, false) => format!("`{name}`, which checks may use, came during the run: {}", path(new)),
+            (true, false) => {
+                format!("`{name}`, which checks may use, appeared during the run: {}", path(new))
+            }
             (false, false) => {
                 format!("`{name}`, which checks may use, is not the one from the start: {}", path(new))
             }
@@ -187,11 +189,9 @@ pub(crate) fn differences(before: &Fingerprints, now: &Fingerprints) -> Vec<Stri
         // Older records have the folder but not these files.
         (name.ends_with("customize.py") || (name.ends_with("*.pth") && !had_folder(name))) && !mark.is_empty()
     });
-    found.extend(
-        came.filter(|(name, _)| !before.contains_key(*name)).map(|(name, _)| {
-            format!("`{name}`, which Python runs before anything else, came during the run")
-        }),
-    );
+    found.extend(came.filter(|(name, _)| !before.contains_key(*name)).map(|(name, _)| {
+        format!("`{name}`, which Python runs before anything else, appeared during the run")
+    }));
     found
 }
 

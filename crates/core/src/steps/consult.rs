@@ -114,15 +114,15 @@ pub(crate) fn criticise(run: &mut Run) -> Result<(), DriveError> {
             let mut sink = ConsultSink::new(&mut run.ledger, "a critic looks at the last changes");
             let answer = asker.ask(&question, &mut sink);
             sink.done()?;
-            read_answer(run, profile.name, answer)?
+            critic_result(run, profile.name, answer)?
         }
         (asker, _) => match eyes.and_then(|name| run.ports.agents.iter().position(|a| *a.name() == name)) {
             Some(at) => {
                 let name = run.ports.agents[at].name().to_string();
                 let answer = ask_agent(run, asker.as_deref(), at, &record)?;
-                read_answer(run, name, answer)?
+                critic_result(run, name, answer)?
             }
-            None => ("nobody".to_owned(), String::new(), Usage::free()),
+            None => ("nobody".to_owned(), String::new(), Usage::free()), // words: ok (a value in journals)
         },
     };
     let objections = run.redactor.text(&objections).into_owned();
@@ -132,7 +132,7 @@ pub(crate) fn criticise(run: &mut Run) -> Result<(), DriveError> {
     Ok(())
 }
 
-fn read_answer(
+fn critic_result(
     run: &mut Run,
     by: String,
     answer: Result<AskAnswer, AskError>,
@@ -156,14 +156,14 @@ fn ask_agent(
 ) -> Result<Result<AskAnswer, AskError>, DriveError> {
     let state = &run.ledger.state;
     let agent: &dyn Agent = &*run.ports.agents[at];
-    let nobody = |why: &str| Ok(Err(AskError::free(AskErrorKind::Nobody, why)));
-    let Some(asker) = asker else { return nobody("questions can't be answered here") };
+    let unavailable = |why: &str| Ok(Err(AskError::free(AskErrorKind::NotAvailable, why)));
+    let Some(asker) = asker else { return unavailable("questions can't be answered here") };
     let Some(config) = state.spec.settings.agent(agent.name()).cloned() else {
-        return nobody("it is not configured");
+        return unavailable("it is not configured");
     };
     let Some(commit) = state.work.commit.clone().or_else(|| state.baseline.as_ref().map(|b| b.head.clone()))
     else {
-        return nobody("there is nothing to look at yet");
+        return unavailable("there is nothing to look at yet");
     };
     let folder = run.ports.proof_dir.with_extension("critic");
     let _ = std::fs::remove_dir_all(&folder);

@@ -6,7 +6,7 @@ use crate::proof::surroundings;
 use crate::record::resources;
 use crate::run::Run;
 use crate::steps::checks::subject::{Finding, Subject};
-use crate::steps::checks::trees::{self, CheckOutcome};
+use crate::steps::checks::trees::{self, TreeCheck};
 use crate::steps::checks::{baseline_checks, installed, uncommitted};
 use crate::steps::{claims, prepare, stuck_signals};
 use ralph_loop_domain::ports::ReleaseWhen;
@@ -87,8 +87,8 @@ pub(crate) fn judge_subject(
             Next::RunChecks(tree) => {
                 let started = run.clock.elapsed();
                 match trees::prove_tree(run, tree, subject, &mut found)? {
-                    CheckOutcome::Run(tree_run) => drop(found.state.runs.insert(tree, tree_run)),
-                    CheckOutcome::Stopped => return Ok(None),
+                    TreeCheck::Run(tree_run) => drop(found.state.runs.insert(tree, tree_run)),
+                    TreeCheck::Stopped => return Ok(None),
                 }
                 found.took.push((tree, run.clock.elapsed().saturating_sub(started)));
             }

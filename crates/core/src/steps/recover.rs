@@ -60,7 +60,7 @@ pub(crate) fn undo_reader(run: &mut Run) -> Result<(), DriveError> {
     if files.is_empty() {
         return Ok(());
     }
-    let why = format!("the {role} is to change no file; what it changed was taken back: {}", names(&files));
+    let why = format!("the {role} must not change files; its changes were undone: {}", names(&files));
     run.record(EventBody::WentBack(WentBack {
         iteration,
         tree: before,

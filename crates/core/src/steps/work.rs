@@ -152,7 +152,7 @@ fn end_session(
     }
     let wishes = if completed { report.wishes } else { AgentRequests::default() };
     let message = report.final_message.replace(&format!("<promise>{promise}</promise>"), "");
-    let message = told(&run.ledger.redactor.text(&message));
+    let message = session_summary(&run.ledger.redactor.text(&message));
     if !matches!(report.end, SessionEnd::Completed | SessionEnd::Stopped { .. } | SessionEnd::Interrupted) {
         let words = report.end.reason().unwrap_or("").to_owned();
         run.error_entry(&format!("iteration {iteration}: session ended: {}", report.end.word()), &words);
@@ -245,8 +245,8 @@ fn session_protected(spec: &RunSpec) -> Vec<String> {
 }
 
 /// The useful part of a final message: its start, and of a long one the last paragraph, where questions are.
-fn told(message: &str) -> String {
-    let (whole, last) = (change_text::told(message), change_text::last_paragraph(message));
+fn session_summary(message: &str) -> String {
+    let (whole, last) = (change_text::first_prose(message), change_text::last_paragraph(message));
     if whole.chars().count() <= MESSAGE_MAX {
         return one_line(&whole, MESSAGE_MAX);
     }

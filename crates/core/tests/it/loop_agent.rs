@@ -220,7 +220,7 @@ fn poll_until<F: Future>(future: F, until: impl Fn() -> bool) {
             let pending = std::future::poll_fn(|cx: &mut Context<'_>| {
                 Poll::Ready(future.as_mut().poll(cx).is_pending())
             });
-            assert!(pending.await, "it ended without a signal");
+            assert!(pending.await, "it ended without help");
             if until() {
                 return;
             }
@@ -479,7 +479,7 @@ fn a_closure_that_breaks_suspends_the_run_and_says_so() {
     assert_continues_after_a_panic(
         &fresh(1).completion(grep()).on_token(move |_| on_token()).build().unwrap(),
     );
-    // Also where it breaks after it has waited for something, on the task that awaits the run.
+    // Also if it panics after a wait, on the task that awaits the run.
     let check = Arc::new(breaks_once());
     let checked = fresh(2).completion(grep()).completion(Completion::check("own", move |_| {
         let check = Arc::clone(&check);

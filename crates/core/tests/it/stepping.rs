@@ -1,4 +1,4 @@
-//! A run in somebody else's hands: stepped, moved between threads, dropped, watched by several.
+//! A run used by a caller: stepped, moved between threads, dropped, observed by several.
 
 use crate::support::{Machine, three_sessions};
 use ralph_loop_core::driver::{drive, step};

@@ -20,7 +20,7 @@ fn a_letter_is_received_refused_or_not_yet_taken_by_its_own_id() {
     let machine = Machine::new(move |request, sandbox| {
         let workspace = request.prompt_file.ancestors().nth(6).unwrap();
         let handle = RunHandle::new(RalphDir::of(workspace).run(request.run), "ana");
-        let stranger = Control::Skip { agent: Some("nobody".into()) };
+        let stranger = Control::Skip { agent: Some("missing".into()) };
         let note = Control::Note { text: "careful".into() };
         ids.lock().unwrap().extend([stranger, note].map(|control| handle.send(control).unwrap()));
         write(sandbox, "result.txt", "done");

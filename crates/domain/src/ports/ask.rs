@@ -118,7 +118,7 @@ pub struct AskAnswer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskErrorKind {
     /// No model or agent is available.
-    Nobody,
+    NotAvailable,
     /// It would exceed its money limit.
     TooExpensive,
     /// It took too long.

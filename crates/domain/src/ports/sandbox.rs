@@ -24,6 +24,12 @@ pub trait Sandbox: Send {
     fn host_root(&self) -> Option<&Path> {
         None
     }
+    /// Whether commands don't see what this machine has at an absolute path, judged by its name alone: an agent must
+    /// not learn what exists.
+    fn hides(&self, path: &Path) -> bool {
+        let _ = path;
+        false
+    }
     /// Runs one command.
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError>;
     /// Runs one command and records which files of the workspace its runners open and run, and who writes there.

@@ -8,6 +8,30 @@ use std::path::{Path, PathBuf};
 const WRITTEN: &[&str] = &["node_modules", ".tox", ".nox"];
 /// The file that marks a Python virtual environment, whatever its folder is called.
 pub const ENVIRONMENT: &str = "pyvenv.cfg";
+/// The file with which tools mark their caches: <https://bford.info/cachedir/>.
+pub const CACHE_TAG: &str = "CACHEDIR.TAG";
+/// Folders of build output and caches without such a file.
+const OUTPUT: &[&str] = &[
+    "target",
+    "build",
+    "dist",
+    "__pycache__",
+    ".cache",
+    ".gradle",
+    ".next",
+    ".nuxt",
+    ".svelte-kit",
+    ".angular",
+    ".turbo",
+    ".parcel-cache",
+    ".yarn",
+    ".dart_tool",
+    ".build",
+    ".stack-work",
+    "dist-newstyle",
+    "elm-stuff",
+    ".eggs",
+];
 
 /// How a checkout uses such a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +77,12 @@ pub fn usage(
     }
     let written = WRITTEN.contains(&name) || (!setup::is_python(name) && setup::is_filled(path, above));
     written.then_some(InstalledUse::Copied)
+}
+
+/// Whether the folder at `path`, which git ignores, holds what a build has made.
+pub fn is_output(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    OUTPUT.contains(&name) || name.ends_with(".egg-info")
 }
 
 /// Whether these folders hold everything that a guessed setup command would install.
@@ -110,6 +140,16 @@ mod tests {
             ("secrets", ".env", &[], &["uv.lock"], None),
         ] {
             assert_eq!(usage_of(path, inside, above), want, "{layout}");
+        }
+    }
+
+    #[test]
+    fn build_output_is_known_by_its_name() {
+        for yes in ["target", "crates/x/target", "web/dist", "src/__pycache__", "src/x.egg-info"] {
+            assert!(is_output(yes), "{yes}");
+        }
+        for no in ["targets", "secrets", "dist/keys", ".env", "backup"] {
+            assert!(!is_output(no), "{no}");
         }
     }
 

@@ -74,7 +74,7 @@ impl RunFacts {
     pub(crate) fn is_claimed(&self, promised: bool) -> bool {
         let settings = &self.spec.settings;
         match settings.completion {
-            Completion::Promise => promised,
+            Completion::Promise => promised || (self.spec.task.is_sentence() && self.is_green_again()),
             Completion::Claim => promised || self.all_claimed(),
             Completion::Checks => true,
             Completion::Metric => {
@@ -83,6 +83,13 @@ impl RunFacts {
                 targets.peek().is_some() && targets.all(|v| self.passes_now(&v.name) == Some(true))
             }
         }
+    }
+
+    /// Whether a required check that failed on the original tree passes now: what a sentence asked for has happened.
+    fn is_green_again(&self) -> bool {
+        let red = self.baseline_checks.iter().flat_map(|checks| &checks.red);
+        let required = &self.spec.settings.required_verifiers;
+        red.into_iter().any(|name| required.contains(name) && self.passes_now(name) == Some(true))
     }
 
     /// How many iterations in a row, including the last, lacked only the claim that the task is done.

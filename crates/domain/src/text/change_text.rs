@@ -229,7 +229,7 @@ pub fn prose(message: &str) -> String {
 }
 
 /// The prose from its first meaningful sentence.
-pub fn told(message: &str) -> String {
+pub fn first_prose(message: &str) -> String {
     let text = prose(message);
     text[meaningful(&text)..].to_owned()
 }
@@ -304,8 +304,8 @@ mod tests {
         assert_eq!(text.subject, "I made `add` commutative");
         assert_eq!(text.body, "Swapped the operands. Added a test. Tests: 2 pass");
         assert_eq!(last_paragraph(said), "Tests: 2 pass");
-        assert!(told(said).starts_with("I made `add` commutative."), "{}", told(said));
-        assert_eq!(told("Done."), "Done.");
+        assert!(first_prose(said).starts_with("I made `add` commutative."), "{}", first_prose(said));
+        assert_eq!(first_prose("Done."), "Done.");
         let only = ChangeText::of_words("All tests pass now.").unwrap();
         assert_eq!(only.message(), "All tests pass now");
         assert_eq!(prose("## Added a test"), "Added a test");

@@ -4,6 +4,7 @@ use crate::state::RunState;
 use ralph_loop_protocol::control::RACE_PREFIX;
 use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::Verdict;
+use ralph_loop_protocol::money::Usd;
 use ralph_loop_protocol::proof::level::ProofLevel;
 
 pub(crate) fn iterations(state: &RunState) -> String {
@@ -57,6 +58,26 @@ pub(crate) fn no_change(state: &RunState) -> String {
         false => "the checks still fail",
     };
     format!("No change: two sessions in a row left the files as they were, and {checks}.")
+}
+
+/// The reason of sessions that failed twice in a row and changed nothing: the agent doesn't work.
+pub(crate) fn agent_fails(state: &RunState) -> Option<String> {
+    let mut last = state.iterations.history.iter().rev().take(2);
+    let newest = last.clone().next()?;
+    let reason = newest.end.reason().filter(|_| last.all(|one| one.verdict == Verdict::SessionFailed))?;
+    let (agent, reason) = (&newest.agent, text::one_line(reason, 200));
+    Some(format!(
+        "No agent can work. {agent}: {reason}; `ralph probe {agent}` shows whether the agent works here."
+    ))
+}
+
+/// How far a run went over its cost cap.
+pub(crate) fn overshoot(state: &RunState) -> String {
+    let over = state.spent().cost.saturating_sub(state.spec.settings.budgets.max_cost);
+    match over > Usd::ZERO {
+        true => format!(", {over} over: the cost of a session is known when it ends"),
+        false => String::new(),
+    }
 }
 
 /// What only the user can fix, to follow the reason of an end.

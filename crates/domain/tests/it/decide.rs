@@ -285,7 +285,7 @@ fn a_check_without_a_result_has_not_passed() {
     run.checked("tests", true).checked("lint", true).checkpointed("t2");
     assert_ne!(judge(&run.0), Verdict::Candidate);
     // No check can have a result: none is required, or no verifier has the required name.
-    for required in [vec![], vec!["nobody".to_owned()]] {
+    for required in [vec![], vec!["missing".to_owned()]] {
         let mut run = Run::new(|config| config.required_verifiers = Some(required)).and_prepared();
         assert_ne!(run.iteration("t1", true, true, true), Verdict::Candidate);
         assert_ne!(decide(&run.0), Step::Prove);
@@ -306,6 +306,43 @@ fn passing_checks_without_a_promise_are_not_the_end_unless_the_policy_says_so() 
     assert_eq!(run.iteration("t1", false, true, true), Verdict::NotPromised);
     let mut run = Run::new(|c| c.completion = Some(Completion::Checks)).and_prepared();
     assert_eq!(run.iteration("t1", false, true, true), Verdict::Candidate);
+}
+
+#[test]
+fn sentence_is_done_without_a_promise_when_a_red_check_is_green() {
+    for (source, red, verdict) in [
+        (".ralph/tasks/1f2e.md", "tests", Verdict::Candidate),
+        (".ralph/tasks/1f2e.md", "other", Verdict::NotPromised),
+        (".ralph/tasks/1f2e/PROMPT.md", "tests", Verdict::NotPromised),
+        ("PROMPT.md", "tests", Verdict::NotPromised),
+    ] {
+        let mut run = Run::new(|c| c.required_verifiers = Some(vec!["tests".into()])).and_prepared();
+        run.change(|facts| {
+            facts.spec.task.source = source.to_owned();
+            let checks = serde_json::json!({"results": [], "red": [red]});
+            facts.baseline_checks = serde_json::from_value(checks).unwrap();
+        });
+        assert_eq!(run.iteration("t1", false, false, true), Verdict::ChecksFail, "{source}");
+        assert_eq!(run.iteration("t2", false, true, true), verdict, "{source}, red: {red}");
+    }
+}
+
+#[test]
+fn agent_that_fails_twice_ends_the_run_with_its_reason() {
+    let mut run = Run::prepared();
+    for _ in 0..2 {
+        let end = SessionEnd::Failed { reason: "no such option `-p`".into() };
+        run.started().ended(end, false).checkpointed("t0");
+        while let Step::Verify { checks } = decide(&run.0) {
+            for name in &checks {
+                run.checked(name, false);
+            }
+        }
+        assert_eq!(run.judged(), Verdict::SessionFailed);
+    }
+    let Step::Finish { reason, summary } = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
+    assert_eq!(reason, EndReason::Error);
+    assert!(summary.starts_with("No agent can work. a: no such option `-p`; `ralph probe"), "{summary}");
 }
 
 #[test]
@@ -466,7 +503,11 @@ fn agents_take_turns_and_the_first_returns_when_its_rest_is_over() {
     assert_eq!(wait, until + SignedDuration::from_secs(2), "exactly until the reset, and a little");
     run.0.tick(wait);
     let Step::Work(NextSession { iteration, agent, skipped, .. }) = decide(&run.0) else { panic!() };
-    assert_eq!((iteration, agent.as_str(), skipped.len()), (1, "a", 0), "waiting is no iteration");
+    assert_eq!(
+        (iteration, agent.as_str(), skipped.len()),
+        (1, "a", 0),
+        "waiting doesn't count as an iteration"
+    );
     assert_eq!(run.0.stuck.traces.len(), 0, "and no stagnation");
 }
 

@@ -74,7 +74,7 @@ fn bad_key(reason: impl ToString) -> ForgeError {
     auth(
         "cannot use the private key of the GitHub App",
         reason,
-        "GITHUB_APP_PRIVATE_KEY_PEM holds the whole file that GitHub gave you, `-----BEGIN` line and all",
+        "set GITHUB_APP_PRIVATE_KEY_PEM to the complete file from GitHub, including the `-----BEGIN` line",
     )
 }
 
@@ -155,7 +155,7 @@ impl App {
             Err(ForgeError::NotFound { .. }) => Err(auth(
                 what,
                 format!("there is no installation {id} of this App"),
-                "check GITHUB_APP_INSTALLATION_ID, or leave it out: it is found by the repo",
+                "check GITHUB_APP_INSTALLATION_ID, or leave it unset: `ralph` finds it from the repo",
             )),
             ended => ended,
         }

@@ -250,7 +250,7 @@ impl ApiClient {
         let broken = |reason: &str| NoAnswer { reason: reason.into(), unsent: true };
         let url = Url::parse(&call.url).map_err(|_| broken("the address is none"))?;
         let mut bearer = HeaderValue::from_str(&format!("Bearer {token}"))
-            .map_err(|_| broken("the token is no usable header: is it whole?"))?;
+            .map_err(|_| broken("the token isn't a valid header value: is it complete?"))?;
         bearer.set_sensitive(true);
         let header = |name| HeaderName::from_static(name);
         let mut request = Request::new(call.method.clone(), url)

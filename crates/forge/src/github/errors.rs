@@ -59,7 +59,7 @@ pub(crate) fn error(
             "the organisation uses single sign-on: authorise the token for it (token settings, \"Configure SSO\")",
         ),
         403 if lower.contains("archived") => {
-            refused(what, reason, "the repo is archived: nothing can be changed in it")
+            refused(what, reason, "the repo is archived, so it can't be changed")
         }
         403 if lower.contains("not permitted to create") => auth(
             what,
@@ -75,7 +75,7 @@ pub(crate) fn error(
         ),
         410 => not_found(what, reason, format!("issues are switched off in {repo}, or this one was deleted")),
         500.. => unavailable(what, reason),
-        _ => refused(what, reason, "GitHub does not take it as it is: the message names the field"),
+        _ => refused(what, reason, "GitHub rejects the request: the message names the field"),
     }
 }
 

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use ralph_loop_http::{HeaderMap, HeaderName, HeaderValue};
 
-    fn told(status: u16, headers: &[(&'static str, &'static str)], body: &str) -> Option<u64> {
+    fn wait_of(status: u16, headers: &[(&'static str, &'static str)], body: &str) -> Option<u64> {
         let headers: HeaderMap = headers
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
@@ -53,17 +53,20 @@ mod tests {
 
     #[test]
     fn limits_and_refusals_are_distinguished() {
-        assert_eq!(told(403, &[], "Resource not accessible by integration"), None);
-        assert_eq!(told(403, &[("x-ratelimit-remaining", "41")], "no"), None);
-        assert_eq!(told(404, &[("retry-after", "5")], ""), None);
-        assert_eq!(told(429, &[("retry-after", "5")], ""), Some(5));
-        assert_eq!(told(403, &[], "You have exceeded a secondary rate limit."), Some(60));
-        assert_eq!(told(403, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1030")], ""), Some(31));
+        assert_eq!(wait_of(403, &[], "Resource not accessible by integration"), None);
+        assert_eq!(wait_of(403, &[("x-ratelimit-remaining", "41")], "no"), None);
+        assert_eq!(wait_of(404, &[("retry-after", "5")], ""), None);
+        assert_eq!(wait_of(429, &[("retry-after", "5")], ""), Some(5));
+        assert_eq!(wait_of(403, &[], "You have exceeded a secondary rate limit."), Some(60));
+        assert_eq!(
+            wait_of(403, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1030")], ""),
+            Some(31)
+        );
         let date = ("date", "Thu, 01 Jan 1970 01:00:00 GMT");
         assert_eq!(
-            told(403, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "3610"), date], ""),
+            wait_of(403, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "3610"), date], ""),
             Some(11)
         );
-        assert_eq!(told(429, &[("retry-after", "99999999")], ""), Some(86_400));
+        assert_eq!(wait_of(429, &[("retry-after", "99999999")], ""), Some(86_400));
     }
 }

@@ -59,8 +59,12 @@ impl GitHubAuth {
                 None => None,
                 Some(Ok(id)) => Some(id),
                 Some(Err(_)) => {
-                    let reason = "GITHUB_APP_INSTALLATION_ID is no number";
-                    return Err(auth("log in to GitHub", reason, "leave it out: it is found by the repo"));
+                    let reason = "GITHUB_APP_INSTALLATION_ID isn't a number";
+                    return Err(auth(
+                        "log in to GitHub",
+                        reason,
+                        "leave it unset: `ralph` finds it from the repo",
+                    ));
                 }
             };
             return Ok(Some(Self::App(AppKey { id, pem, installation })));

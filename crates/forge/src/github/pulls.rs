@@ -89,7 +89,7 @@ impl GitHub {
         } else if lower.contains("head") {
             format!("is the branch `{}` pushed to {}?", new.head, self.name)
         } else {
-            "GitHub does not take it as it is: the message says why".to_owned()
+            "GitHub rejects the request: the message says why".to_owned()
         };
         Err(ForgeError::Refused { what: what.clone(), reason: reason.clone(), hint })
     }

@@ -461,8 +461,8 @@ fn pushes_meet_the_hosts_rules() {
         let PushEnd::Denied { reason } = &end else { panic!("{token}: {end:?}") };
         assert!(!reason.contains(token), "{reason}");
     }
-    let nobody = GitRemote { login: None, ..remote.clone() };
-    let end = work.push(&nobody, "one", Lease::FastForward);
+    let anonymous = GitRemote { login: None, ..remote.clone() };
+    let end = work.push(&anonymous, "one", Lease::FastForward);
     assert!(matches!(end, PushEnd::Denied { .. }), "{end:?}");
     assert_eq!(host.fake.branch("one"), Some(commit.clone()), "nothing came through");
     assert_eq!(work.push(&remote, "one", Lease::FastForward), PushEnd::Pushed);

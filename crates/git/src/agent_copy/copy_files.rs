@@ -1,5 +1,5 @@
-//! Copies what git doesn't keep but an agent needs to build and test: ignored files (`node_modules`, `target`,
-//! `.venv`), files too large for a snapshot, files of nested repos. Bounded, and never what looks like a secret.
+//! Copies what git doesn't keep but an agent needs to build and test: ignored folders (`node_modules`, `target`,
+//! `.venv`), files too large for a snapshot, files of nested repos. Bounded.
 
 use crate::error::{Error, Result};
 use crate::objects::index::CopyStat;
@@ -21,8 +21,8 @@ const KEY_WITHIN: u64 = 64 * 1024;
 /// What was not copied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Files that look like secrets.
-    pub secrets: Vec<PathBuf>,
+    /// Ignored files and folders, and untracked files that look like secrets.
+    pub withheld: Vec<PathBuf>,
     /// Folders and files that exceed the bounds.
     pub too_much: Vec<PathBuf>,
 }
@@ -41,7 +41,7 @@ pub(crate) fn copy(paths: &[Vec<u8>], from: &Path, to: &Path) -> Result<LeftOut>
         .into_iter()
         .map(|path| {
             let mut item = CopyItem { path: path.clone(), files: Vec::new(), bytes: 0, cut: false };
-            measure(from, &path, &mut item, &mut left.secrets);
+            measure(from, &path, &mut item);
             item
         })
         .collect();
@@ -57,7 +57,6 @@ pub(crate) fn copy(paths: &[Vec<u8>], from: &Path, to: &Path) -> Result<LeftOut>
         bytes += item.bytes;
         wanted.extend(item.files);
     }
-    left.secrets.sort();
     left.too_much.extend(copy_files(&wanted, from, to)?.lost);
     Ok(left)
 }
@@ -71,32 +70,24 @@ fn outermost(paths: &[Vec<u8>]) -> Vec<PathBuf> {
 }
 
 /// Collects the files below `path` until there are too many.
-fn measure(top: &Path, path: &Path, item: &mut CopyItem, secrets: &mut Vec<PathBuf>) {
+fn measure(top: &Path, path: &Path, item: &mut CopyItem) {
     let full = top.join(path);
     let Ok(meta) = fs::symlink_metadata(&full) else { return };
     if item.cut || path.file_name().is_some_and(|name| name == ".git") {
         return;
     }
     if meta.is_dir() {
-        if is_secret_folder(path) {
-            secrets.push(path.to_owned());
-            return;
-        }
         for entry in fs::read_dir(&full).into_iter().flatten().flatten() {
-            measure(top, &path.join(entry.file_name()), item, secrets);
+            measure(top, &path.join(entry.file_name()), item);
         }
     } else if meta.is_symlink() || meta.is_file() {
-        // Git may list a single file of such a folder.
-        if looks_secret(&full, path) || path.ancestors().skip(1).any(is_secret_folder) {
-            secrets.push(path.to_owned());
-            return;
-        }
         item.files.push(path.to_owned());
         item.bytes += meta.len();
         item.cut = item.files.len() > FILES_MAX || item.bytes > BYTES_MAX;
     }
 }
 
+/// Whether an untracked file that git doesn't ignore looks like a secret: its owner has probably forgotten to.
 pub(crate) fn is_secret(top: &Path, path: &[u8]) -> bool {
     let path = Path::new(OsStr::from_bytes(path));
     looks_secret(&top.join(path), path) || path.ancestors().skip(1).any(is_secret_folder)
@@ -211,42 +202,22 @@ mod tests {
     use std::fs::{File, FileTimes};
 
     #[test]
-    fn build_files_are_copied_and_secrets_are_not() {
+    fn folders_are_copied_with_their_times_and_without_git() {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         fs::create_dir_all(from.join("node_modules/a/.git")).unwrap();
-        fs::create_dir_all(from.join(".ssh")).unwrap();
         fs::create_dir(&to).unwrap();
-        let key = ["-----BEGIN ", "PRIVATE ", "KEY-----"].concat();
-        for (name, text) in [
-            ("node_modules/a/index.js", "1"),
-            ("node_modules/a/.git/config", "x"),
-            ("node_modules/a/.env.example", "A="),
-            ("node_modules/a/cacert.pem", "-----BEGIN CERTIFICATE-----"),
-            ("node_modules/a/own.pem", key.as_str()),
-            (".env", "A=1"),
-            (".env.local", "A=1"),
-            (".ssh/known", "1"),
-            ("id_ed25519", "1"),
-        ] {
-            fs::write(from.join(name), text).unwrap();
+        for name in ["node_modules/a/index.js", "node_modules/a/.git/config", "other"] {
+            fs::write(from.join(name), "1").unwrap();
         }
         let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
         File::open(from.join("node_modules/a/index.js"))
             .unwrap()
             .set_times(FileTimes::new().set_modified(old))
             .unwrap();
-        let paths: Vec<Vec<u8>> = ["node_modules/", ".env", ".env.local", ".ssh/", "id_ed25519"]
-            .map(|p| p.as_bytes().to_vec())
-            .into();
-        let left = copy(&paths, &from, &to).unwrap();
-        let secrets: Vec<String> = left.secrets.iter().map(|p| p.display().to_string()).collect();
-        assert_eq!(secrets, [".env", ".env.local", ".ssh", "id_ed25519", "node_modules/a/own.pem"]);
-        assert!(left.too_much.is_empty());
+        let left = copy(&[b"node_modules/".to_vec()], &from, &to).unwrap();
+        assert_eq!(left, LeftOut::default());
         assert_eq!(fs::metadata(to.join("node_modules/a/index.js")).unwrap().modified().unwrap(), old);
-        assert!(to.join("node_modules/a/cacert.pem").exists());
-        assert!(to.join("node_modules/a/.env.example").exists());
-        assert!(!to.join("node_modules/a/.git").exists());
-        assert!(!to.join(".env").exists() && !to.join("id_ed25519").exists());
+        assert!(!to.join("node_modules/a/.git").exists() && !to.join("other").exists());
     }
 }

@@ -5,6 +5,7 @@
 //! [`seal`] removes everything that is neither a file nor a folder, and restores the files that say where objects
 //! are.
 
+use crate::agent_copy::lent::{lender, users_store};
 use crate::checkout::clean::Settings;
 use crate::error::{Error, Result};
 use crate::objects::files::write_atomically;
@@ -58,7 +59,7 @@ pub(crate) fn seal(agent_copy: &Path, user: &Repo, kept: &Path) -> Result<()> {
         let head = head.unwrap_or_else(|| format!("{}\n", user.head));
         git_dir.write("HEAD", head.as_bytes()).map_err(fail)?;
     }
-    let alternates = alternates(user)?;
+    let alternates = lender(user, kept)?;
     if git_dir.read("objects/info/alternates", Links::Refused, CONFIG_MAX).ok().as_ref() != Some(&alternates)
     {
         git_dir.remove("objects/info/alternates").map_err(fail)?;
@@ -70,16 +71,6 @@ pub(crate) fn seal(agent_copy: &Path, user: &Repo, kept: &Path) -> Result<()> {
         git_dir.write("config", &made).map_err(fail)?;
     }
     Ok(())
-}
-
-pub(crate) fn alternates(user: &Repo) -> Result<Vec<u8>> {
-    use std::os::unix::ffi::OsStrExt as _;
-    let mut line = user.common_dir.join("objects").as_os_str().as_bytes().to_vec();
-    if line.contains(&b'\n') {
-        return Err(Error::refused("the repo's path holds a line break", "move the repo, or use `--clone`"));
-    }
-    line.push(b'\n');
-    Ok(line)
 }
 
 /// Removes everything that is neither a file nor a folder; git never creates such.
@@ -162,7 +153,7 @@ fn make_own(copy: &Path, user: &Repo, folder: &Path, kept: &Path) -> Result<Path
         }
     }
     // Objects come from the copy's folder. Where submodules are is looked up here, where no agent writes.
-    write_atomically(&own.join("objects/info/alternates"), &alternates(user)?)?;
+    write_atomically(&own.join("objects/info/alternates"), &users_store(user)?)?;
     // Written last, to mark the folder as complete. It names no branch: the copy's refs are read from its files.
     write_atomically(&own.join("HEAD"), b"ref: refs/heads/none\n")?;
     Ok(own)

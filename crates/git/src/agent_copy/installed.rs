@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 use crate::repo::Repo;
-use ralph_loop_domain::repo::installed::{ENVIRONMENT, InstalledFolder, usage};
+use ralph_loop_domain::repo::installed::{CACHE_TAG, ENVIRONMENT, InstalledFolder, is_output, usage};
 use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -44,27 +44,43 @@ fn environments(top: &SafeDir, path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+fn is_installed(top: &SafeDir, folder: &Path) -> bool {
+    usage_of(top, folder).is_some()
+}
+
+/// Whether tools fill the folder and can fill it again: dependencies, build output, caches.
+pub(crate) fn is_refillable(top: &SafeDir, folder: &Path) -> bool {
+    folder.to_str().is_some_and(is_output)
+        || top.is_file(folder.join(CACHE_TAG), Links::Refused)
+        || is_installed(top, folder)
+}
+
 /// Recognizes files of such folders; remembers the folders it has checked.
-pub(crate) struct InstalledPaths<'a> {
+pub(crate) struct KnownFolders<'a> {
     top: &'a Path,
+    rule: fn(&SafeDir, &Path) -> bool,
     known: HashMap<Vec<u8>, bool>,
 }
 
-impl<'a> InstalledPaths<'a> {
-    pub(crate) fn new(top: &'a Path) -> Self {
-        Self { top, known: HashMap::new() }
+impl<'a> KnownFolders<'a> {
+    pub(crate) fn new(top: &'a Path, rule: fn(&SafeDir, &Path) -> bool) -> Self {
+        Self { top, rule, known: HashMap::new() }
+    }
+
+    pub(crate) fn of_installed(top: &'a Path) -> Self {
+        Self::new(top, is_installed)
     }
 
     pub(crate) fn has(&mut self, path: &[u8]) -> bool {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
-        let (top, known) = (self.top, &mut self.known);
+        let (top, rule, known) = (self.top, self.rule, &mut self.known);
         slashes.into_iter().any(|at| {
             let folder = &path[..at];
             if let Some(known) = known.get(folder) {
                 return *known;
             }
             let below = Path::new(OsStr::from_bytes(folder));
-            let is = SafeDir::open(top).is_ok_and(|top| usage_of(&top, below).is_some());
+            let is = SafeDir::open(top).is_ok_and(|top| rule(&top, below));
             known.insert(folder.to_owned(), is);
             is
         })

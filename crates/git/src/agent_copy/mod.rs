@@ -1,39 +1,44 @@
 //! The agent's copy of the user's tree: a separate repo at the same commit, with the same unfinished changes, that a
 //! sandboxed agent may change freely. [`crate::HandBack`] hands the result back.
 //!
-//! It borrows the objects of the user's repo (read-only in the sandbox), so that a large history costs nothing. Refs,
-//! index and configuration are copies. Hooks, and settings that name programs, are left out.
+//! It borrows the objects that its start reaches (read-only in the sandbox), so that a large history costs little.
+//! Refs, index and configuration are copies. Hooks, and settings that name programs, are left out.
 
+pub(crate) mod contents;
 pub(crate) mod copy_files;
 pub(crate) mod git_dir;
 pub(crate) mod installed;
+pub(crate) mod lent;
 pub(crate) mod ralph_dir;
 pub(crate) mod sparse;
 
+pub use crate::agent_copy::contents::{CopyContents, History};
 use crate::agent_copy::copy_files::{CopiedFiles, CopyStats, LeftOut};
 use crate::agent_copy::git_dir::CONFIG_COPY;
 use crate::agent_copy::installed::installed_folders;
+use crate::agent_copy::lent::LENT;
 use crate::checkout::clone::without_login;
-use crate::checkout::submodules;
 use crate::error::{Error, Result};
 use crate::objects::index;
+use crate::objects::oid::Oid;
 use crate::objects::writer::CommitIdentity;
 use crate::process::command::Git;
 use crate::process::running;
 use crate::repo::Repo;
+use crate::snapshot::FileStates;
 use crate::snapshot::entry::{MODE_GITLINK, TreeEntry};
 use crate::snapshot::record::EXCLUDE_AT_START;
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
 use ralph_loop_domain::ports::{Baseline, WorkspaceError};
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_protocol::id::RunId;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Parts of `.ralph/` that only the engine may write.
 const OWN_STATE: &[&str] = &[
@@ -94,7 +99,7 @@ pub fn make(
     run: &RunId,
     branch: Option<String>,
     into: &Path,
-    folders: &CopyDirs,
+    (contents, folders): (&CopyContents, &CopyDirs),
 ) -> Result<AgentCopy, WorkspaceError> {
     let what = "make the agent's folder";
     let identity = CommitIdentity::new("Ralph", "ralph@localhost");
@@ -102,9 +107,8 @@ pub fn make(
         WorkspaceOptions { branch, folder: folders.user.clone(), ..WorkspaceOptions::new(identity) };
     let mut user = GitWorkspace::new(origin.clone(), run.clone(), options)?;
     user.begin_run(&[]).map_err(|e| e.during("take the start snapshot"))?;
-    let entries = user.session().map(|session| Arc::clone(&session.start.entries));
-    let entries = entries.map_err(|e| e.during(what))?;
-    build(origin, &user, &Content { entries: &entries, kept: &[] }, run, into, folders)
+    let start = user.session().map(|session| session.start.clone()).map_err(|e| e.during(what))?;
+    build(origin, &user, &Source { files: &start, kept: &[], contents }, run, into, folders)
         .map_err(|e| e.during(what))
 }
 
@@ -113,26 +117,29 @@ pub fn make_of_relocated(
     mut user: GitWorkspace,
     baseline: &Baseline,
     into: &Path,
-    folders: &CopyDirs,
+    (contents, folders): (&CopyContents, &CopyDirs),
 ) -> Result<AgentCopy, WorkspaceError> {
     let mut made = || -> Result<AgentCopy> {
         user.reopen_run(baseline)?;
         let (now, origin, run) = (user.now()?, user.repo.clone(), user.run.clone());
-        let content = Content { entries: &now.entries, kept: &["protected.json", "refs.json"] };
-        build(&origin, &user, &content, &run, into, folders)
+        // The clone was made for the run and holds nothing else of the user's; the run's commits may be on no ref.
+        let contents = CopyContents { history: History::Full, ..contents.clone() };
+        let source = Source { files: &now, kept: &["protected.json", "refs.json"], contents: &contents };
+        build(&origin, &user, &source, &run, into, folders)
     };
     made().map_err(|e| e.during("make the agent's folder"))
 }
 
-struct Content<'a> {
-    entries: &'a [TreeEntry],
+struct Source<'a> {
+    files: &'a FileStates,
     kept: &'a [&'a str],
+    contents: &'a CopyContents,
 }
 
 fn build(
     origin: &Repo,
     user: &GitWorkspace,
-    content: &Content<'_>,
+    source: &Source<'_>,
     run: &RunId,
     into: &Path,
     folders: &CopyDirs,
@@ -146,7 +153,7 @@ fn build(
     // Left by a killed process; the name is ours.
     running::kill_git_in(&partial);
     let _ = ralph_loop_safe_fs::remove_tree(&partial);
-    let left_out = fill(origin, user, content, run, &partial, folders).inspect_err(|_| {
+    let left_out = fill(origin, user, source, run, &partial, folders).inspect_err(|_| {
         let _ = ralph_loop_safe_fs::remove_tree(&partial);
     })?;
     fs::rename(&partial, into).map_err(|e| Error::file("move the agent's folder to", into, e))?;
@@ -163,7 +170,7 @@ pub fn open(top: &Path, user: &Repo, run: &RunId, folders: &CopyDirs) -> Result<
 fn fill(
     origin: &Repo,
     user: &GitWorkspace,
-    content: &Content<'_>,
+    source: &Source<'_>,
     run: &RunId,
     top: &Path,
     folders: &CopyDirs,
@@ -175,9 +182,14 @@ fn fill(
         .config("init.defaultRefFormat=files")
         .run()?;
     let git_dir = top.join(".git");
-    borrow_objects(origin, &git_dir.join("objects"))?;
     copy_if_there(&origin.common_dir.join("shallow"), &git_dir.join("shallow"))?;
-    copy_refs(origin, run, &git_dir)?;
+    let history = source.contents.history;
+    let mut reached = copy_refs(origin, run, &git_dir, history)?;
+    if history == History::Start {
+        reached.extend(unfinished(origin, user, source.files)?);
+    }
+    let lender = lent::lend(origin, run, &user.folder, history, reached)?;
+    crate::objects::files::write_atomically(&git_dir.join("objects/info/alternates"), &lender)?;
     copy_settings(origin, &git_dir)?;
     for name in ["info/exclude", "info/attributes"] {
         copy_if_there(&origin.common_dir.join(name), &git_dir.join(name))?;
@@ -186,12 +198,12 @@ fn fill(
     let own = || git_dir.join("ralph").join(run.as_str());
     let folder = folders.agent.clone().unwrap_or_else(own);
     fs::create_dir_all(&folder).map_err(|e| Error::file("create", &folder, e))?;
-    for name in ["record.json", EXCLUDE_AT_START].iter().chain(content.kept) {
+    for name in ["record.json", EXCLUDE_AT_START].iter().chain(source.kept) {
         copy_if_there(&user.folder.join(name), &folder.join(name))?;
     }
     let private = folder.join("index");
     copy_if_there(&user.snapshot.index, &private)?;
-    let (left_out, copied) = lay_out(origin, user, content.entries, top, &private)?;
+    let (left_out, copied) = lay_out(origin, user, source, top, &private)?;
     copy_private_index(&user.snapshot.index, &private, origin, &copied)?;
     copy_index(origin, &git_dir, top, &copied)?;
     copy_if_there(&git_dir.join("config"), &user.folder.join(CONFIG_COPY))?;
@@ -199,13 +211,30 @@ fn fill(
     Ok(left_out)
 }
 
-/// The object folders that a repo reads: its own, and those it borrows from.
-pub fn object_folders(repo: &Repo) -> Vec<PathBuf> {
-    submodules::borrowed_from(&repo.common_dir.join("objects"))
+/// The object folders that the copy of the run `run` reads besides its own.
+pub fn object_folders(user: &Repo, run: &RunId, folders: &CopyDirs) -> Vec<PathBuf> {
+    lent::folders(user, &folders.user.clone().unwrap_or_else(|| user.run_folder(run)))
 }
 
+/// Lets an object folder of the engine borrow from the user's store. No agent reads it.
 pub(crate) fn borrow_objects(origin: &Repo, folder: &Path) -> Result<()> {
-    crate::objects::files::write_atomically(&folder.join("info/alternates"), &git_dir::alternates(origin)?)
+    crate::objects::files::write_atomically(&folder.join("info/alternates"), &lent::users_store(origin)?)
+}
+
+/// The objects of the user's unfinished work: staged content, and files that `HEAD` lacks.
+fn unfinished(origin: &Repo, user: &GitWorkspace, files: &FileStates) -> Result<BTreeSet<String>> {
+    let committed: HashSet<Oid> = user.session()?.head.iter().map(|entry| entry.oid).collect();
+    let is_new = |entry: &&TreeEntry| entry.mode != MODE_GITLINK && !committed.contains(&entry.oid);
+    let mut found: BTreeSet<String> =
+        files.entries.iter().filter(is_new).map(|entry| entry.oid.to_string()).collect();
+    found.insert(files.tree.to_string());
+    // Also the sides of a conflict.
+    let staged = origin.git().call(["ls-files", "--stage", "-z"]).run()?.stdout;
+    for line in staged.split(|b| *b == 0).filter(|line| !line.starts_with(b"160000 ")) {
+        let id = line.split(|b| *b == b' ').nth(1).and_then(Oid::from_hex);
+        found.extend(id.filter(|id| !committed.contains(id)).map(|id| id.to_string()));
+    }
+    Ok(found)
 }
 
 /// Removes the copy of a finished run and its records.
@@ -214,7 +243,7 @@ pub fn remove(vars: &Vars, origin: &Path, run: &RunId, agent_copy: &Path, folder
     let _ = ralph_loop_safe_fs::remove_tree(agent_copy);
     let own = Repo::discover(vars, origin).ok().map(|origin| origin.run_folder(run));
     for folder in own.into_iter().chain(folders.user.clone()) {
-        for name in [OBJECTS, "room"] {
+        for name in [OBJECTS, LENT, "room"] {
             let _ = ralph_loop_safe_fs::remove_tree(folder.join(name));
         }
     }
@@ -223,19 +252,35 @@ pub fn remove(vars: &Vars, origin: &Path, run: &RunId, agent_copy: &Path, folder
     }
 }
 
-fn copy_refs(origin: &Repo, run: &RunId, git_dir: &Path) -> Result<()> {
-    let args = ["for-each-ref", "--format=%(objectname) %(refname) %(symref)"];
-    let output = origin.git().call(args).run()?;
-    let own = format!("refs/ralph/{run}/");
-    let mut packed = b"# pack-refs with: sorted \n".to_vec();
-    for line in output.stdout.split(|b| *b == b'\n') {
-        let mut words = line.splitn(3, |b| *b == b' ');
-        let (Some(id), Some(name)) = (words.next(), words.next()) else { continue };
+/// Copies the refs that the agent can read; returns the objects among them that no commit reaches: annotated tags,
+/// and what the run has made.
+fn copy_refs(origin: &Repo, run: &RunId, git_dir: &Path, history: History) -> Result<BTreeSet<String>> {
+    let list = |scope: &[&str]| -> Result<Vec<u8>> {
+        let args = ["for-each-ref", "--format=%(refname) %(objectname) %(objecttype) %(symref)"];
+        Ok(origin.git().call(args.iter().chain(scope)).run()?.stdout)
+    };
+    let (own, all) = (format!("refs/ralph/{run}/"), "refs/ralph/");
+    let lines = match history {
+        History::Full => list(&[])?,
+        History::Start => [list(&[&format!("--merged={}", origin.head)])?, list(&[&own])?].concat(),
+    };
+    let mut refs: BTreeMap<&[u8], &[u8]> = BTreeMap::new();
+    let mut reached = BTreeSet::new();
+    for line in lines.split(|b| *b == b'\n') {
+        let mut words = line.splitn(4, |b| *b == b' ');
+        let (Some(name), Some(id), Some(kind)) = (words.next(), words.next(), words.next()) else { continue };
         let is_link = words.next().is_some_and(|target| !target.is_empty());
-        let other_run = name.starts_with(b"refs/ralph/") && !name.starts_with(own.as_bytes());
-        if is_link || other_run || name == b"refs/stash" {
+        let is_own = name.starts_with(own.as_bytes());
+        if is_link || name.starts_with(all.as_bytes()) && !is_own || name == b"refs/stash" {
             continue;
         }
+        if is_own || kind != b"commit" {
+            reached.insert(String::from_utf8_lossy(id).into_owned());
+        }
+        refs.insert(name, id);
+    }
+    let mut packed = b"# pack-refs with: sorted \n".to_vec();
+    for (name, id) in refs {
         packed.extend([id, b" ", name, b"\n"].concat());
     }
     crate::objects::files::write_atomically(&git_dir.join("packed-refs"), &packed)?;
@@ -243,7 +288,8 @@ fn copy_refs(origin: &Repo, run: &RunId, git_dir: &Path) -> Result<()> {
         Some(branch) => format!("ref: refs/heads/{branch}\n"),
         None => format!("{}\n", origin.head),
     };
-    crate::objects::files::write_atomically(&git_dir.join("HEAD"), head.as_bytes())
+    crate::objects::files::write_atomically(&git_dir.join("HEAD"), head.as_bytes())?;
+    Ok(reached)
 }
 
 fn copy_settings(origin: &Repo, git_dir: &Path) -> Result<()> {
@@ -274,15 +320,15 @@ fn copy_settings(origin: &Repo, git_dir: &Path) -> Result<()> {
 fn lay_out(
     origin: &Repo,
     user: &GitWorkspace,
-    entries: &[TreeEntry],
+    source: &Source<'_>,
     top: &Path,
     private_index: &Path,
 ) -> Result<(LeftOut, CopyStats)> {
-    let (mut there, mut missing, mut others) = (Vec::new(), Vec::new(), user.snapshot.left_out.clone());
+    let (mut there, mut missing, mut others) = (Vec::new(), Vec::new(), Vec::new());
     let left_away = sparse::left_away(origin, private_index)?;
-    for entry in entries {
+    for entry in source.files.entries.iter() {
         if entry.mode == MODE_GITLINK {
-            others.push(entry.path.clone());
+            others.extend(contents::of_nested(origin, &entry.path));
         } else if copy_files::exists(&origin.top, &entry.path) {
             there.push(PathBuf::from(OsStr::from_bytes(&entry.path)));
         } else if !left_away.contains(&entry.path) {
@@ -301,13 +347,13 @@ fn lay_out(
             .accept(&[1])
             .run()?;
     }
-    let args = ["ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z"];
-    let ignored = origin.git().call(args).index(&user.snapshot.index).run()?.stdout;
-    let ignored = ignored.split(|b| *b == 0).filter(|p| !p.is_empty() && *p != b".ralph/");
-    others.extend(ignored.filter(|p| !p.starts_with(b".ralph/")).map(<[u8]>::to_vec));
+    let mut left = LeftOut::default();
+    let (index, include) = (&user.snapshot.index, &source.contents.include);
+    others.extend(contents::unrecorded(origin, index, include, &user.snapshot.left_out, &mut left)?);
     // Installed files aren't work, whether git ignores them or not.
     others.extend(installed_folders(origin)?.into_iter().map(|folder| folder.at.into_bytes()));
-    Ok((copy_files::copy(&others, &origin.top, top)?, stats))
+    left.too_much = copy_files::copy(&others, &origin.top, top)?.too_much;
+    Ok((left, stats))
 }
 
 fn copy_private_index(from: &Path, to: &Path, origin: &Repo, copied: &CopyStats) -> Result<()> {

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::locks::lock_file::LockFiles;
 use crate::objects::refs::Refs;
-use crate::process::command::Git;
+use crate::process::command::UserGit;
 use crate::repo::{RefFormat, Repo};
 use crate::snapshot::watch::stat_of;
 use ralph_loop_protocol::id::RunId;
@@ -153,7 +153,7 @@ pub fn remove_branch(repo: &Repo, run: &RunId, name: &str) {
 }
 
 /// Recreates a run's deleted branch at the last recorded work, else at the start.
-pub fn restore_branch(git: &Git, run: &RunId, name: &str) -> Result<()> {
+pub fn restore_branch(git: &UserGit, run: &RunId, name: &str) -> Result<()> {
     let branch = format!("refs/heads/{name}");
     let commit_of = |rev: &str| -> Result<Option<String>> {
         let found = git

@@ -2,63 +2,41 @@
 //! linked worktrees and shallow clones, and never changes the user's repo.
 
 use crate::error::{Error, Result};
+use crate::filters::Filters;
+use crate::objects::oid::ObjectFormat;
 use crate::process::command::{Git, GitCall};
+pub(crate) use crate::process::settings::Settings;
 use crate::repo::Repo;
+use crate::snapshot::entry::{parse_ls_files, text};
 use ralph_loop_domain::vars::Vars;
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
-/// Local settings that decide what files look like on the disk.
-const COPIED: &str =
-    r"^(filter\..*|core\.(autocrlf|eol|symlinks|filemode|ignorecase|longpaths|attributesfile)|lfs\..*)$";
 const SETTINGS_AT_START: &str = "settings-at-start.json";
 const SECOND_INDEX: &str = "index.verify";
 
-/// Settings of the user's repo that a checkout needs, from before any agent could change them: a filter decides what
-/// files hold, and runs a program.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Settings(Vec<(String, String)>);
-
 impl Settings {
+    /// Keeps the settings in `folder` before any agent could change them: a filter decides what files hold.
     pub(crate) fn begin(repo: &Repo, folder: &Path) -> Result<()> {
-        crate::objects::files::save(&folder.join(SETTINGS_AT_START), &Self::now(repo)?)
+        crate::objects::files::save(&folder.join(SETTINGS_AT_START), &repo.settings()?.kept())
     }
 
-    pub(crate) fn load(repo: &Repo, folder: &Path) -> Result<Self> {
+    pub(crate) fn load(repo: &Repo, folder: &Path) -> Result<Arc<Self>> {
         match crate::objects::files::load(&folder.join(SETTINGS_AT_START))? {
-            Some(settings) => Ok(settings),
-            None => Self::now(repo),
+            Some(settings) => Ok(Arc::new(settings)),
+            None => Ok(repo.settings()?),
         }
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
-    }
-
-    fn now(repo: &Repo) -> Result<Self> {
-        let args = ["config", "--local", "--includes", "-z", "--get-regexp", COPIED];
-        let output = repo.git().call(args).accept(&[1]).run()?;
-        let records = output.stdout.split(|b| *b == 0).filter(|r| !r.is_empty());
-        Ok(Self(
-            records
-                .map(|record| {
-                    let record = String::from_utf8_lossy(record);
-                    let (key, value) = record.split_once('\n').unwrap_or((&record, "true"));
-                    (key.to_owned(), value.to_owned())
-                })
-                .collect(),
-        ))
     }
 }
 
 /// What else decides about a checkout, besides its commit. An agent controls none of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CheckoutRules<'a> {
-    pub(crate) settings: &'a Settings,
+    pub(crate) settings: &'a Arc<Settings>,
     pub(crate) sparse: &'a [String],
     /// The tree whose attributes decide what files look like on the disk: the start. The commit's own could turn its
     /// files into others.
@@ -78,36 +56,51 @@ pub(crate) fn checkout(repo: &Repo, commit: &str, into: &Path, rules: CheckoutRu
             "choose an empty folder for the clean checkout",
         ));
     }
-    let git = Git::in_folder(&repo.vars, into);
-    if repo.common_dir.join("shallow").exists() || clone(repo, &git).is_err() {
-        borrow(repo, &git, into)?;
+    let git_dir = into.join(".git");
+    let git = Git::in_repo(&repo.vars, &git_dir, into);
+    if repo.common_dir.join("shallow").exists() || clone(repo, into).is_err() {
+        borrow(repo, into)?;
     }
-    for (key, value) in &settings.0 {
-        git.call(["config", "--add", key, value]).run()?;
-    }
+    add_settings(&git_dir, &settings.of_files())?;
     if !sparse.is_empty() {
         crate::checkout::clone_options::limit(&git, sparse).run()?;
     }
     let call = git.call(["checkout", "-q", "--detach", "--no-recurse-submodules", commit, "--"]);
     with_attributes(call, attributes).run()?;
     if sparse.is_empty() {
-        crate::checkout::submodules::bring(repo, &git, commit, (&into.join(".git"), into))?;
+        crate::checkout::submodules::bring(repo, &git, commit, (&git_dir, into))?;
     }
-    refuse_missing_filters(&git, !sparse.is_empty())
+    refuse_missing_filters(&git, settings, !sparse.is_empty(), attributes)?;
+    if settings.drivers().is_empty() {
+        return Ok(());
+    }
+    let made = crate::checkout::clone::rediscover(&repo.vars, into)?;
+    Filters::smudge_checkout(&made, Some(repo), settings, attributes)?;
+    // For commands in the sandbox. From here on the engine's git doesn't read these settings.
+    add_settings(&git_dir, &settings.of_filters())
+}
+
+fn add_settings(git_dir: &Path, settings: &str) -> Result<()> {
+    let path = git_dir.join("config");
+    let mut config = fs::read(&path).map_err(|e| Error::file("read", &path, e))?;
+    config.extend_from_slice(settings.as_bytes());
+    crate::objects::files::write_atomically(&path, &config)
 }
 
 /// Makes a separate repo in the empty folder `into`, with every object of `repo` and a checkout of `commit`. The
 /// user's repo doesn't change.
 pub fn separate(repo: &Repo, commit: &str, into: &Path) -> Result<Repo> {
-    let settings = Settings::now(repo)?;
+    let settings = repo.settings()?;
     checkout(repo, commit, into, CheckoutRules { settings: &settings, sparse: &[], attributes: None })?;
     crate::checkout::clone::rediscover(&repo.vars, into)
 }
 
 /// Switches such a repo to another commit.
 pub fn switch(repo: &Repo, commit: &str) -> Result<Repo> {
-    repo.git().call(["checkout", "-q", "--detach", "--no-recurse-submodules", commit, "--"]).run()?;
-    crate::checkout::clone::rediscover(&repo.vars, &repo.top)
+    repo.git().call(["checkout", "-q", "-f", "--detach", "--no-recurse-submodules", commit, "--"]).run()?;
+    let switched = crate::checkout::clone::rediscover(&repo.vars, &repo.top)?;
+    Filters::smudge_checkout(&switched, None, &switched.settings()?, None)?;
+    Ok(switched)
 }
 
 fn with_attributes(call: GitCall, tree: Option<&str>) -> GitCall {
@@ -119,22 +112,24 @@ fn with_attributes(call: GitCall, tree: Option<&str>) -> GitCall {
 
 /// Makes a full repo: objects are linked or copied, so that it needs no other repo, and tags are included for `git
 /// describe`. Runs no program that the source chooses.
-fn clone(repo: &Repo, git: &Git) -> Result<()> {
+fn clone(repo: &Repo, into: &Path) -> Result<()> {
     let args = ["clone", "-q", "--local", "--no-checkout", "--template=", "--origin=source", "--"];
     let args = args.map(std::ffi::OsStr::new).into_iter().chain([repo.common_dir.as_os_str(), ".".as_ref()]);
+    let git = Git::in_folder(&repo.vars, into);
     git.call(args).run()?;
     git.call(["remote", "remove", "source"]).run()?;
     Ok(())
 }
 
 /// Makes a repo that borrows the objects, for a shallow source or one whose refs can't be read.
-fn borrow(repo: &Repo, git: &Git, into: &Path) -> Result<()> {
+fn borrow(repo: &Repo, into: &Path) -> Result<()> {
     let git_dir = into.join(".git");
     if git_dir.exists() {
         fs::remove_dir_all(&git_dir).map_err(|e| Error::file("remove", &git_dir, e))?;
     }
     let format = format!("--object-format={}", repo.object_format.as_str());
     // An empty template: no hooks, no excludes.
+    let git = Git::in_folder(&repo.vars, into);
     git.call(["init", "-q", "--template=", &format, "--initial-branch=clean", "."]).run()?;
     let mut alternates = repo.common_dir.join("objects").into_os_string().as_bytes().to_vec();
     alternates.push(b'\n');
@@ -146,10 +141,11 @@ fn borrow(repo: &Repo, git: &Git, into: &Path) -> Result<()> {
 }
 
 /// How a checkout was made, for [`verify`].
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct CheckoutFacts<'a> {
     pub(crate) sparse: bool,
     pub(crate) attributes: Option<&'a str>,
+    pub(crate) settings: &'a Arc<Settings>,
     /// The list of object folders (`info/alternates`) that no agent can write, if any.
     pub(crate) safe_objects: Option<&'a [u8]>,
 }
@@ -164,17 +160,24 @@ pub(crate) fn verify(
     facts: CheckoutFacts<'_>,
 ) -> Result<Vec<String>> {
     let CheckoutFacts { sparse, attributes, .. } = facts;
-    let git = Git::in_folder(vars, into);
+    // Without filters, the engine wrote all settings of the checkout.
+    let (checkout, git) = match facts.settings.drivers().is_empty() {
+        true => (None, Git::in_repo(vars, into.join(".git"), into)),
+        false => {
+            let checkout = crate::checkout::clone::rediscover(vars, into)?;
+            (Some(checkout.clone()), checkout.git())
+        }
+    };
     let body = git.call(["cat-file", "commit", commit]).run()?.stdout;
     let tree = String::from_utf8_lossy(&body).lines().next().unwrap_or_default().to_owned();
     let tree = tree.strip_prefix("tree ").unwrap_or_default().to_owned();
-    let named = git.call(["hash-object", "-t", "commit", "--stdin"]).stdin(body).run()?.text();
-    if named.trim() != commit {
+    let format = if commit.len() == 64 { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 };
+    if format.id_of("commit", &body).to_string() != commit {
         return Ok(vec![format!("commit {commit} is not what its name says: its object was overwritten")]);
     }
     // A fresh index without cached trees and stats, so that git computes everything again.
     let index = into.join(".git").join(SECOND_INDEX);
-    let list = git.call(["ls-files", "-z", "--stage"]).run()?.stdout;
+    let mut list = git.call(["ls-files", "-z", "--stage"]).run()?.stdout;
     fill_index(&git, &index, list.clone())?;
     // A sparse clone may lack the objects of other folders.
     let mut write = vec!["write-tree"];
@@ -197,8 +200,19 @@ pub(crate) fn verify(
         if doubtful.is_empty() {
             return Ok(found);
         }
-        fill_index(&git, &index, [doubtful.join(&0), vec![0]].concat())?;
+        list = [doubtful.join(&0), vec![0]].concat();
+        fill_index(&git, &index, list.clone())?;
     }
+    // What a filter made of them isn't in their objects, so those are read instead.
+    let filters = checkout.and_then(|checkout| Filters::of(&checkout, facts.settings, attributes));
+    let filtered = match filters {
+        Some(filters) => filters.overwritten(&git, into, &parse_ls_files(&list))?,
+        None => BTreeMap::new(),
+    };
+    let overwritten = |path: &str| {
+        format!("`{path}` in the clean checkout is not what its commit says: its object was overwritten")
+    };
+    found.extend(filtered.iter().filter(|(_, is)| **is).map(|(path, _)| overwritten(&text(path))));
     let refresh = git.call(["update-index", "--really-refresh"]).index(&index).accept(&[1]);
     let refreshed = with_attributes(refresh, attributes).run()?;
     for line in refreshed.text().lines().filter(|line| line.ends_with(": needs update")).take(if sparse {
@@ -208,12 +222,10 @@ pub(crate) fn verify(
     }) {
         let path = line.trim_end_matches(": needs update");
         // Sparse checkouts lack these files on purpose.
-        if sparse && into.join(path).symlink_metadata().is_err() {
+        if sparse && into.join(path).symlink_metadata().is_err() || filtered.contains_key(path.as_bytes()) {
             continue;
         }
-        found.push(format!(
-            "`{path}` in the clean checkout is not what its commit says: its object was overwritten"
-        ));
+        found.push(overwritten(path));
     }
     let _ = fs::remove_file(&index);
     Ok(found)
@@ -249,35 +261,42 @@ fn writable_objects(into: &Path, safe: Option<&[u8]>) -> Option<HashSet<Vec<u8>>
     Some(ids)
 }
 
-/// Without its filter git silently checks out pointers instead of files.
-fn refuse_missing_filters(git: &Git, sparse: bool) -> Result<()> {
-    let mut grep = vec!["grep", "-h", "-I", "--no-color", "-e", "filter="];
+/// Without its filter git silently checks out pointers instead of files. Only filters that `attributes`, if any, name
+/// as well matter: an agent may name others.
+fn refuse_missing_filters(
+    git: &Git,
+    settings: &Settings,
+    sparse: bool,
+    attributes: Option<&str>,
+) -> Result<()> {
+    let drivers = settings.drivers();
     // In a sparse clone only the checked-out files matter; the rest may be missing.
-    grep.extend((!sparse).then_some("HEAD"));
-    grep.extend(["--", ":(glob)**/.gitattributes"]);
-    let output = git.call(grep).accept(&[1]).run()?;
-    let text = output.text();
-    let filters: BTreeSet<&str> = text
-        .lines()
-        .filter(|line| !line.trim_start().starts_with('#'))
-        .flat_map(str::split_whitespace)
-        .filter_map(|word| word.strip_prefix("filter="))
-        .collect();
-    for name in filters {
-        let pattern = format!(r"^filter\.{name}\.(smudge|process)$");
-        let found = git.call(["config", "--get-regexp", &pattern]).accept(&[1, 6]).run()?;
-        if found.stdout.is_empty() {
-            let hint = match name {
-                "lfs" => "install git-lfs, then run `git lfs install`".to_owned(),
-                _ => format!("set `filter.{name}.smudge` and `filter.{name}.clean` in your git config"),
-            };
-            return Err(Error::refused(
-                format!(
-                    "`.gitattributes` asks for the filter `{name}`, which is not set up: files would be pointers"
-                ),
-                hint,
-            ));
-        }
+    let mut missing = filters_in(git, (!sparse).then_some("HEAD"))?;
+    missing.retain(|name| !drivers.contains_key(name));
+    if let (false, Some(tree)) = (missing.is_empty(), attributes) {
+        let at_start = filters_in(git, Some(tree))?;
+        missing.retain(|name| at_start.contains(name));
     }
-    Ok(())
+    let Some(name) = missing.first() else { return Ok(()) };
+    let hint = match name.as_str() {
+        "lfs" => "install git-lfs, then run `git lfs install`".to_owned(),
+        _ => format!("set `filter.{name}.smudge` and `filter.{name}.clean` in your git config"),
+    };
+    Err(Error::refused(
+        format!(
+            "`.gitattributes` asks for the filter `{name}`, which is not set up: files would be pointers"
+        ),
+        hint,
+    ))
+}
+
+/// The filters that the attributes of a tree name; without one, those of the files.
+fn filters_in(git: &Git, tree: Option<&str>) -> Result<BTreeSet<String>> {
+    let mut grep = vec!["grep", "-h", "-I", "--no-color", "-e", "filter="];
+    grep.extend(tree);
+    grep.extend(["--", ":(glob)**/.gitattributes"]);
+    let text = git.call(grep).accept(&[1]).run()?.text();
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let names = lines.flat_map(str::split_whitespace).filter_map(|word| word.strip_prefix("filter="));
+    Ok(names.map(str::to_owned).collect())
 }

@@ -3,6 +3,7 @@
 
 use crate::checkout::clone_options::{self, CloneDepth};
 use crate::error::{Error, Result};
+use crate::filters::Filters;
 use crate::process::command::{Git, GitCall, GitError};
 use crate::process::running;
 use crate::publish::push::with_login;
@@ -41,7 +42,7 @@ pub fn clone_part(vars: &Vars, from: &str, into: &Path, branch: &str, extent: &C
     if let Ok(found) = Repo::discover(vars, into)
         && same_folder(&found.top, into)
     {
-        let mark = found.git().call(["config", "--local", MARK]).accept(&[1]).run()?.text();
+        let mark = found.user_git().call(["config", "--local", MARK]).accept(&[1]).run()?.text();
         if mark == source.clean && found.branch.as_deref() == Some(branch) {
             return Ok(found);
         }
@@ -57,7 +58,7 @@ pub fn clone_part(vars: &Vars, from: &str, into: &Path, branch: &str, extent: &C
     fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
     let absolute = std::path::absolute(&partial).map_err(|e| Error::file("find", &partial, e))?;
     let bring = |extent: &CloneDepth| {
-        let head = ["clone", "-q", "--no-hardlinks", "--template="].map(str::to_owned);
+        let head = ["clone", "-q", "--no-checkout", "--no-hardlinks", "--template="].map(str::to_owned);
         let args = head.into_iter().chain(extent.arguments()).chain(["--".to_owned(), source.clean.clone()]);
         let args: Vec<OsString> = args.map(OsString::from).collect();
         let args = args.iter().map(OsString::as_os_str).chain([absolute.as_os_str()]);
@@ -72,11 +73,15 @@ pub fn clone_part(vars: &Vars, from: &str, into: &Path, branch: &str, extent: &C
     }
     let made = rediscover(vars, &partial)?;
     if !extent.sparse.is_empty() {
-        // Fetches the content of these folders now, while the login is available.
-        source.with_secret(clone_options::limit(&made.git(), &extent.sparse)).run()?;
+        // Nothing is checked out yet, so this fetches nothing.
+        clone_options::limit(&Git::in_repo(vars, &made.git_dir, &made.top), &extent.sparse).run()?;
     }
-    made.git().call(["config", "--local", MARK, &source.clean]).run()?;
-    begin_branch(&made, branch, extent.base.as_deref())?;
+    made.user_git().call(["config", "--local", MARK, &source.clean]).run()?;
+    begin_branch(&made, branch, extent.base.as_deref(), &source)?;
+    let made = rediscover(vars, &partial)?;
+    let from = Some(Path::new(&source.clean)).filter(|path| path.is_dir());
+    let from = from.and_then(|path| Repo::discover(vars, path).ok());
+    Filters::smudge_checkout(&made, from.as_ref(), &made.settings()?, None)?;
     fs::rename(&partial, into).map_err(|e| Error::file("move the clone to", into, e))?;
     rediscover(vars, into)
 }
@@ -94,13 +99,14 @@ pub fn refresh_clone(repo: &Repo, from: &str, base: Option<&str>) -> Result<()> 
     let bring = |depth: &[&str]| {
         let args = ["fetch", "-q"].into_iter().chain(depth.iter().copied());
         let args = args.chain(["--no-tags", "origin", &wanted]);
-        source.with_secret(repo.git().call(args)).run()
+        source.with_secret(repo.remote_git().call(args)).run()
     };
     match bring(&["--depth", "1"]) {
         Err(error) if serves_files_only(&error) => drop(bring(&[])?),
         done => drop(done?),
     }
-    repo.git().call(["reset", "-q", "--hard", FETCHED]).run()?;
+    source.with_secret(repo.remote_git().call(["reset", "-q", "--hard", FETCHED])).run()?;
+    Filters::smudge_checkout(repo, None, &repo.settings()?, None)?;
     // A result may have been applied here, so a `.env` or a task doesn't come from the repo.
     let mut clean = vec!["clean", "-q", "-ffdx"];
     clean.extend(KEPT.iter().flat_map(|name| ["-e", name]));
@@ -108,14 +114,17 @@ pub fn refresh_clone(repo: &Repo, from: &str, base: Option<&str>) -> Result<()> 
     Ok(())
 }
 
-fn begin_branch(made: &Repo, branch: &str, base: Option<&str>) -> Result<()> {
+/// Checks the clone out. What a part of a repo lacks is fetched now, while the login is available.
+fn begin_branch(made: &Repo, branch: &str, base: Option<&str>, source: &Source) -> Result<()> {
     let start = match base {
         Some(base) => commit_of_branch(made, base)?.ok_or_else(|| no_base(base))?,
         None => made.head.clone(),
     };
-    if made.branch.as_deref() != Some(branch) || start != made.head {
-        made.git().call(["checkout", "-q", "-B", branch, "--no-track", &start]).run()?;
-    }
+    let args = match made.branch.as_deref() == Some(branch) && start == made.head {
+        true => vec!["reset", "-q", "--hard"],
+        false => vec!["checkout", "-q", "-f", "-B", branch, "--no-track", &start],
+    };
+    source.with_secret(made.remote_git().call(args)).run()?;
     Ok(())
 }
 

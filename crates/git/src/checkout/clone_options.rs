@@ -42,7 +42,7 @@ pub fn sparse_folder(text: &str) -> Result<String> {
         || folder.contains(['*', '?', '[', '\\', '\n', '\0', '"']);
     match odd {
         true => Err(Error::refused(
-            format!("`{text}` is no folder that a sparse clone can bring"),
+            format!("`{text}` isn't a folder that a sparse clone can contain"),
             "name folders below the top of the repo, without patterns, for example `packages/api`",
         )),
         false => Ok(folder.to_owned()),
@@ -65,7 +65,7 @@ mod tests {
         }
         for text in ["", "/", "/etc", "../x", "a/../b", "-x", "*.rs", "a//b", ".git", "!a"] {
             let refused = sparse_folder(text).unwrap_err().to_string();
-            assert!(refused.contains("is no folder that a sparse clone can bring"), "{text}: {refused}");
+            assert!(refused.contains("isn't a folder that a sparse clone can contain"), "{text}: {refused}");
         }
     }
 }

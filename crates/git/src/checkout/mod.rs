@@ -4,7 +4,6 @@ pub(crate) mod branch;
 pub(crate) mod clean;
 pub(crate) mod clone;
 pub(crate) mod clone_options;
-pub(crate) mod programs;
 pub(crate) mod relocate;
 pub(crate) mod submodule_edits;
 pub mod submodules;

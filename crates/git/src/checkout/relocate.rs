@@ -19,7 +19,7 @@ impl GitWorkspace {
         work: Option<&CommitId>,
         protected: &[String],
     ) -> Result<Baseline, WorkspaceError> {
-        self.take_over(old, work, protected).map_err(|e| e.during("bring the run here"))
+        self.take_over(old, work, protected).map_err(|e| e.during("fetch the run"))
     }
 
     fn take_over(
@@ -45,10 +45,12 @@ impl GitWorkspace {
             }
         }
         let at = work.map_or(head, CommitId::as_str);
+        let git = self.repo.remote_git();
         match &self.options.branch {
-            Some(branch) => self.git.call(["checkout", "-q", "-f", "-B", branch, at]).run()?,
-            None => self.git.call(["checkout", "-q", "-f", "--detach", at]).run()?,
+            Some(branch) => git.call(["checkout", "-q", "-f", "-B", branch, at]).run()?,
+            None => git.call(["checkout", "-q", "-f", "--detach", at]).run()?,
         };
+        crate::filters::Filters::smudge_checkout(&self.repo, None, &self.repo.settings()?, None)?;
         let tree = self.git.call(["rev-parse", "--verify", &format!("{head}^{{tree}}")]).run()?.text();
         let message = history::message_with_trailers("ralph: state before the run", &self.run, None);
         let time = self.git.call(["show", "-s", "--format=%ct", head]).run()?.text().parse().unwrap_or(0);

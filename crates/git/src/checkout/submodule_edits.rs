@@ -5,7 +5,6 @@ use crate::checkout::submodules::{pinned, store_of, stores};
 use crate::error::Result;
 use crate::hand_back::apply::stat_of_file;
 use crate::objects::private_index::PrivateIndex;
-use crate::process::command::Git;
 use crate::repo::Repo;
 use crate::snapshot::entry::text;
 use ralph_loop_protocol::id::RunId;
@@ -43,7 +42,7 @@ pub(crate) fn edited(
             continue;
         }
         let place = top.join(OsStr::from_bytes(&path));
-        let own = Git::in_repo(&source.vars, &source.git_dir, &place);
+        let own = source.git().with_work_tree(&place);
         let index = PrivateIndex::new(source, run)?;
         let look = |args: &[&str]| {
             index

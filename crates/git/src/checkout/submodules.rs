@@ -217,7 +217,7 @@ mod tests {
         // The user's uncommitted edits there aren't part of what is pinned.
         fs::write(place.at("user/lib/out/o.txt"), "edited\n").unwrap();
         let into = place.at("clean");
-        let settings = crate::checkout::clean::Settings::default();
+        let settings = std::sync::Arc::default();
         let rules =
             crate::checkout::clean::CheckoutRules { settings: &settings, sparse: &[], attributes: None };
         crate::checkout::clean::checkout(&repo, &repo.head, &into, rules).unwrap();
@@ -245,7 +245,7 @@ mod tests {
         std::os::unix::fs::symlink(place.at("outer/.git"), place.at("user/.git/modules")).unwrap();
         let repo = Repo::discover(&place.vars, &place.at("user")).unwrap();
         assert_eq!(missing(&repo), ["lib/out"], "no link is followed");
-        let settings = crate::checkout::clean::Settings::default();
+        let settings = std::sync::Arc::default();
         let rules =
             crate::checkout::clean::CheckoutRules { settings: &settings, sparse: &[], attributes: None };
         crate::checkout::clean::checkout(&repo, &repo.head, &place.at("clean"), rules).unwrap();

@@ -3,6 +3,7 @@
 use crate::checkout::branch::{create_branch, restore_branch};
 use crate::checkout::clone::{rediscover, refuse_used, same_folder};
 use crate::error::{Error, Result};
+use crate::filters::Filters;
 use crate::process::running::{self, pause};
 use crate::repo::Repo;
 use nix::fcntl::{Flock, FlockArg};
@@ -35,7 +36,7 @@ pub fn add_worktree(repo: &Repo, run: &RunId, path: &Path, branch: &str) -> Resu
 /// Recreates the run's removed worktree on its branch, with all recorded work.
 pub fn remake_worktree(repo: &Repo, run: &RunId, path: &Path, branch: &str) -> Result<Repo> {
     remove_worktree(repo, path)?;
-    restore_branch(&repo.git(), run, branch)?;
+    restore_branch(&repo.user_git(), run, branch)?;
     add(repo, path, branch)
 }
 
@@ -46,8 +47,8 @@ fn add(repo: &Repo, path: &Path, branch: &str) -> Result<Repo> {
     loop {
         let turn = take_turn(repo)?;
         remove_half_made(repo);
-        let head = ["worktree", "add", "-q", "--"].map(AsRef::as_ref);
-        match repo.git().call(head.into_iter().chain([path.as_os_str(), branch.as_ref()])).run() {
+        let head = ["worktree", "add", "-q", "--no-checkout", "--"].map(AsRef::as_ref);
+        match repo.user_git().call(head.into_iter().chain([path.as_os_str(), branch.as_ref()])).run() {
             Ok(_) => break,
             Err(error) if tries < TRIES && error.stderr.contains("/worktrees/") => {
                 tries += 1;
@@ -59,6 +60,8 @@ fn add(repo: &Repo, path: &Path, branch: &str) -> Result<Repo> {
         }
     }
     let made = rediscover(&repo.vars, path)?;
+    made.remote_git().call(["reset", "-q", "--hard"]).run()?;
+    Filters::smudge_checkout(&made, None, &made.settings()?, None)?;
     crate::checkout::submodules::bring(repo, &made.git(), &made.head, (&made.git_dir, path))?;
     let mark = made.git_dir.join(READY);
     fs::write(&mark, "").map_err(|e| Error::file("write", &mark, e))?;

@@ -5,13 +5,15 @@
 //! compared. A file that already has the result is skipped, so a repeat after a crash finishes the work.
 
 use crate::error::{Error, Result};
+use crate::filters::Filters;
 use crate::hand_back::merge::{Merged, ThreeWay, merge};
 use crate::objects::index::Stat;
 use crate::process::command::Git;
+use crate::process::settings::Settings;
 use crate::process::tree_git::TreeGit;
 use crate::repo::Repo;
 use crate::snapshot::entry::index_line;
-use crate::snapshot::entry::{Difference, MODE_GITLINK, TreeEntry, on_disk};
+use crate::snapshot::entry::{Difference, MODE_GITLINK, TreeEntry, file_mode, on_disk};
 use crate::snapshot::survey::parent;
 use crate::snapshot::watch::stat_of;
 use nix::unistd::AccessFlags;
@@ -22,6 +24,7 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const MODE_LINK: u32 = 0o120_000;
 /// Git hashes larger files.
@@ -36,6 +39,7 @@ pub(crate) struct Target<'a> {
     trees: TreeGit,
     room: PathBuf,
     attributes: Option<String>,
+    filters: Option<Filters>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -76,16 +80,18 @@ pub(crate) enum Written {
 
 impl<'a> Target<'a> {
     /// `git` belongs to `repo`. `room` is a folder on the same disk for incomplete files, `objects` one for the
-    /// user's edits, which no agent reads. `borrowed` holds objects that the repo may lack.
+    /// user's edits, which no agent reads. `borrowed` holds objects that the repo may lack. The settings and attributes
+    /// say what files look like.
     pub(crate) fn new(
         repo: &'a Repo,
         room: PathBuf,
         objects: &Path,
         borrowed: &Path,
-        attributes: Option<String>,
+        (settings, attributes): (&Arc<Settings>, Option<String>),
     ) -> Result<Self> {
         let trees = TreeGit::open(repo, &room.join("git"), objects.to_owned(), borrowed)?;
-        Ok(Self { repo, git: repo.git().with_objects(objects.to_owned()), trees, room, attributes })
+        let filters = Filters::of(repo, settings, attributes.as_deref());
+        Ok(Self { repo, git: repo.git().with_objects(objects.to_owned()), trees, room, attributes, filters })
     }
 
     /// The user's files of `repo` while a result is applied. `folder` is the engine's; `start` names the attributes.
@@ -93,7 +99,8 @@ impl<'a> Target<'a> {
         let room = folder.join("apply");
         let objects = room.join("objects");
         crate::agent_copy::borrow_objects(repo, &objects)?;
-        Self::new(repo, room, &objects, &repo.common_dir.join("objects"), Some(start.to_owned()))
+        let rules = (&repo.settings()?, Some(start.to_owned()));
+        Self::new(repo, room, &objects, &repo.common_dir.join("objects"), rules)
     }
 
     /// Merges `changes` (base and theirs) with the folder. Touches nothing.
@@ -257,8 +264,7 @@ impl<'a> Target<'a> {
         let (mode, bytes) = if meta.is_symlink() {
             (MODE_LINK, fs::read_link(&file).ok()?.into_os_string().into_encoded_bytes())
         } else if meta.is_file() && meta.len() <= READ_MAX {
-            let mode = if meta.permissions().mode() & 0o100 == 0 { 0o100_644 } else { 0o100_755 };
-            (mode, ralph_loop_safe_fs::read_plain(&file, READ_MAX).ok()?)
+            (file_mode(&meta), ralph_loop_safe_fs::read_plain(&file, READ_MAX).ok()?)
         } else {
             return None;
         };
@@ -291,11 +297,29 @@ impl<'a> Target<'a> {
         let known: Vec<u8> =
             known.filter(|(_, entry)| entry.mode != MODE_GITLINK).flat_map(index_line).collect();
         git.call(["update-index", "-z", "--index-info"]).index(&index).stdin(known).run()?;
-        let paths: Vec<u8> = files.iter().flat_map(|(path, _)| [path, &b"\0"[..]].concat()).collect();
+        let is_file = |path: &[u8]| fs::symlink_metadata(on_disk(top, path)).is_ok_and(|meta| meta.is_file());
+        let filtered = match &self.filters {
+            Some(filters) => {
+                let found =
+                    filters.among(top, files.iter().map(|(path, _)| *path).filter(|path| is_file(path)))?;
+                filters.clean(&git, top, found)?
+            }
+            None => Vec::new(),
+        };
+        let mut entries = HashMap::new();
+        for (path, oid) in filtered {
+            let meta = fs::symlink_metadata(on_disk(top, &path)).map_err(|e| Error::file("read", top, e))?;
+            entries.insert(path.clone(), TreeEntry { mode: file_mode(&meta), path, oid });
+        }
+        let plain = files.iter().filter(|(path, _)| !entries.contains_key(*path));
+        let paths: Vec<u8> = plain.flat_map(|(path, _)| [path, &b"\0"[..]].concat()).collect();
         let args = ["update-index", "--add", "--replace", "-z", "--stdin"];
         self.with_attributes(git.call(args)).index(&index).stdin(paths).run()?;
         let listed = git.call(["ls-files", "-s", "-z"]).index(&index).run()?.stdout;
-        Ok(crate::snapshot::entry::parse_ls_files(&listed).into_iter().map(|e| (e.path.clone(), e)).collect())
+        for entry in crate::snapshot::entry::parse_ls_files(&listed) {
+            entries.entry(entry.path.clone()).or_insert(entry);
+        }
+        Ok(entries)
     }
 
     fn with_attributes(&self, call: crate::process::command::GitCall) -> crate::process::command::GitCall {
@@ -320,6 +344,7 @@ impl<'a> Target<'a> {
         let _ = ralph_loop_safe_fs::remove_tree(&room);
         fs::create_dir_all(&room).map_err(|e| Error::file("create", &room, e))?;
         let (mut ready, mut unsure, mut lines) = (HashSet::new(), Vec::new(), Vec::new());
+        let mut recorded = Vec::new();
         for step in steps {
             let Some(entry) = step.to.as_ref().filter(|entry| entry.mode != MODE_GITLINK) else { continue };
             match source {
@@ -334,6 +359,7 @@ impl<'a> Target<'a> {
                 }
                 _ => {
                     lines.extend(index_line((step.path, entry)));
+                    recorded.push(entry);
                     ready.insert(step.path);
                 }
             }
@@ -351,6 +377,9 @@ impl<'a> Target<'a> {
             prefix.push("/");
             let args = [OsStr::new("checkout-index"), OsStr::new("-qfa"), &prefix];
             self.with_attributes(self.git.call(args)).index(&index).run()?;
+            if let Some(filters) = &self.filters {
+                filters.smudge(&self.git, &room, &recorded)?;
+            }
         }
         Ok(ready)
     }
@@ -539,7 +568,7 @@ mod tests {
         ) -> (Vec<String>, Vec<String>) {
             let objects = self.repo.common_dir.join("objects");
             let room = self.dir.path().join("room");
-            let target = Target::new(&self.repo, room, &objects, &objects, None).unwrap();
+            let target = Target::new(&self.repo, room, &objects, &objects, (&Arc::default(), None)).unwrap();
             let changes = differences(base, theirs);
             let plan = target.plan(&changes).unwrap();
             let mut left: Vec<String> =

@@ -35,7 +35,7 @@ pub(crate) struct BranchMove {
 impl TwoRepos<'_> {
     /// Copies the run's commits and refs, so that the user's repo knows the run's work. `extra` is a commit with the
     /// present files, if the work lacks some of them. Returns the branch to move.
-    pub(crate) fn hand_commits(&mut self, extra: Option<String>) -> Result<Option<BranchMove>> {
+    pub(crate) fn push_refs_to_user_repo(&mut self, extra: Option<String>) -> Result<Option<BranchMove>> {
         let mut moves: Vec<(String, String)> = Vec::new();
         let record = &self.agent.session()?.record;
         let work = self.agent.own_ref("work");

@@ -36,7 +36,8 @@ pub fn of_a_commit(repo: &Repo, changed: &[String]) -> Option<UserHooks> {
 }
 
 fn folder(repo: &Repo) -> PathBuf {
-    let set = repo.git().call(["config", "--type=path", "--get-all", "core.hooksPath"]).accept(&[1]).run();
+    let set =
+        repo.user_git().call(["config", "--type=path", "--get-all", "core.hooksPath"]).accept(&[1]).run();
     let set = set.map(|set| set.text()).unwrap_or_default();
     // The last line is this crate's, which turns hooks off.
     let own = set.lines().rev().nth(1).map(str::to_owned);

@@ -9,12 +9,14 @@ pub(crate) mod leftovers;
 pub(crate) mod merge;
 pub mod restore;
 pub mod result;
+pub(crate) mod start_rules;
 
 use self::agreed::{AgreedState, HANDED, PathText, with};
 use self::apply::{Source, Target, Written};
 use self::branch::{Branch, BranchMove, TwoRepos};
+use self::start_rules::ignored_at_start;
 use crate::agent_copy::copy_files::is_secret;
-use crate::agent_copy::git_dir;
+use crate::agent_copy::lent;
 use crate::agent_copy::ralph_dir::RalphDirMirror;
 use crate::agent_copy::{CopyDirs, OBJECTS};
 use crate::checkout::submodule_edits;
@@ -28,7 +30,7 @@ use crate::snapshot::state_dir::PREFIX;
 use crate::workspace::{GitWorkspace, WorkspaceOptions};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, HandedBack, Leftovers, Publisher, RecordsFor, UserTree,
+    Baseline, Checkpoint, CheckpointRequest, HandedBack, Leftovers, Publisher, RecordsFor, UserCheckout,
     Workspace, WorkspaceError,
 };
 use ralph_loop_domain::repo::protect::ProtectedChange;
@@ -114,10 +116,10 @@ impl HandBack {
     fn target_in<'a>(&self, side: &GitWorkspace, repo: &'a Repo) -> Result<Target<'a>> {
         let users = self.user.folder.join(OBJECTS);
         let agents = self.agent.repo.common_dir.join("objects");
-        let attributes = self.agent.snapshot.attributes();
+        let rules = (&self.user.settings, self.agent.snapshot.attributes());
         match side.options.own_tree {
-            true => Target::new(repo, side.folder.join("room"), &agents, &users, attributes),
-            false => Target::new(repo, repo.run_folder(&side.run).join("room"), &users, &agents, attributes),
+            true => Target::new(repo, side.folder.join("room"), &agents, &users, rules),
+            false => Target::new(repo, repo.run_folder(&side.run).join("room"), &users, &agents, rules),
         }
     }
 
@@ -132,13 +134,18 @@ impl HandBack {
         let agreed = self.agreed()?;
         let theirs = self.user.now()?;
         let protected = &self.agent.session()?.protected;
-        // An agent can't get the user's secret by removing its name from the ignore rules.
-        let is_hidden =
-            |change: &Difference<'_>| change.old.is_none() && is_secret(&self.user.repo.top, change.path);
-        let changes: Vec<Difference<'_>> = differences(&agreed, &theirs.entries)
+        let mut changes: Vec<Difference<'_>> = differences(&agreed, &theirs.entries)
             .into_iter()
-            .filter(|change| !is_apart(change) && !protected.guards(&text(change.path)) && !is_hidden(change))
+            .filter(|change| !is_apart(change) && !protected.guards(&text(change.path)))
             .collect();
+        // An agent can't get a file of the user's by removing its name from the ignore rules.
+        let new = changes.iter().filter(|change| change.old.is_none()).map(|change| change.path);
+        let start = &self.user.session()?.start.entries;
+        let hidden = ignored_at_start(&self.user.repo, &self.user.folder, start, new)?;
+        changes.retain(|change| {
+            change.old.is_some()
+                || !hidden.contains(change.path) && !is_secret(&self.user.repo.top, change.path)
+        });
         if changes.is_empty() {
             return Ok(Vec::new());
         }
@@ -195,7 +202,7 @@ impl HandBack {
         }
         let branch = match branch {
             Some(branch) => branch,
-            None => self.both().hand_commits(None)?,
+            None => self.both().push_refs_to_user_repo(None)?,
         };
         let branch = self.both().hand_branch(branch, at)?;
         if let Branch::Kept(name) = &branch {
@@ -223,7 +230,7 @@ impl HandBack {
             let who = &agent.options.identity;
             extra = Some(agent.objects.commit(&tree, Some(parent), who, at.as_second(), message)?);
         }
-        self.both().hand_commits(extra)
+        self.both().push_refs_to_user_repo(extra)
     }
 
     fn both(&mut self) -> TwoRepos<'_> {
@@ -233,14 +240,14 @@ impl HandBack {
 
     fn hand_refs_now(&mut self, at: Timestamp) -> Result<Branch> {
         self.agreed()?;
-        let branch = self.both().hand_commits(None)?;
+        let branch = self.both().push_refs_to_user_repo(None)?;
         self.both().hand_branch(branch, at)
     }
 
     /// Called before git reads the copy: nothing in its folder may make git run programs.
     fn seal(&self) -> Result<(), WorkspaceError> {
         crate::agent_copy::git_dir::seal(&self.agent.repo.top, &self.user.repo, &self.user.folder)
-            .map_err(|e| e.during("look at the agent's files"))
+            .map_err(|e| e.during("read the agent's files"))
     }
 }
 
@@ -275,16 +282,19 @@ impl Workspace for HandBack {
         self.seal()?;
         if self.user.refs.read(&self.user.own_ref("start")).ok().flatten().is_none() {
             let gone = Error::refused("the start of the run is gone from your repo", "start a new run");
-            return Err(gone.during("go on"));
+            return Err(gone.during("continue"));
         }
         self.user.begin(&[])?;
-        self.agent.begin(protected)
+        let begun = self.agent.begin(protected)?;
+        self.agent.use_settings(&self.user.settings).map_err(|e| e.during("go on in the workspace"))?;
+        Ok(begun)
     }
 
     fn reopen(&mut self, baseline: &Baseline) -> Result<(), WorkspaceError> {
         self.seal()?;
         self.user.reopen(baseline)?;
-        self.agent.reopen(baseline)
+        self.agent.reopen(baseline)?;
+        self.agent.use_settings(&self.user.settings).map_err(|e| e.during("go on in the workspace"))
     }
 
     fn checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, WorkspaceError> {
@@ -334,8 +344,8 @@ impl Workspace for HandBack {
     }
 
     fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError> {
-        // The sandbox shows the user's objects to the agent read-only.
-        let safe = git_dir::alternates(&self.user.repo).ok();
+        // The sandbox shows the lent objects to the agent read-only.
+        let safe = lent::lender(&self.user.repo, &self.user.folder).ok();
         self.agent.verify_with(commit, folder, safe.as_deref())
     }
 
@@ -343,14 +353,14 @@ impl Workspace for HandBack {
         self.user.damage().or_else(|| self.agent.damage())
     }
 
-    fn loose_commit(
+    fn unreferenced_commit(
         &mut self,
         tree: &TreeId,
         parent: &CommitId,
         at: Timestamp,
     ) -> Result<Option<CommitId>, WorkspaceError> {
         self.seal()?;
-        self.agent.loose_commit(tree, parent, at)
+        self.agent.unreferenced_commit(tree, parent, at)
     }
 
     fn leftovers_of_unproven_runs(
@@ -391,7 +401,7 @@ impl Workspace for HandBack {
         &mut self.agent
     }
 
-    fn user_tree(&mut self) -> Option<&mut dyn UserTree> {
+    fn user_tree(&mut self) -> Option<&mut dyn UserCheckout> {
         Some(self)
     }
 
@@ -400,10 +410,10 @@ impl Workspace for HandBack {
     }
 }
 
-impl UserTree for HandBack {
-    fn take_in(&mut self) -> Result<Vec<String>, WorkspaceError> {
+impl UserCheckout for HandBack {
+    fn pull_user_edits(&mut self) -> Result<Vec<String>, WorkspaceError> {
         self.seal()?;
-        self.take_in_now().map_err(|e: Error| e.during("bring your own changes to the agent"))
+        self.take_in_now().map_err(|e: Error| e.during("copy your own changes to the agent"))
     }
 
     fn hand_back(
@@ -415,7 +425,7 @@ impl UserTree for HandBack {
         self.hand_back_now(at, passes).map_err(|e| e.during("hand the agent's files back"))
     }
 
-    fn hand_commits(&mut self, at: Timestamp) -> Result<(), WorkspaceError> {
+    fn push_refs_to_user_repo(&mut self, at: Timestamp) -> Result<(), WorkspaceError> {
         self.seal()?;
         self.hand_refs_now(at).map(drop).map_err(|e| e.during("hand the run's commits back"))
     }

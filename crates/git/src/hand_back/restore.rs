@@ -223,7 +223,7 @@ impl<'a> Restore<'a> {
         if !wanted.is_empty() {
             call.index(&index).stdin(nul_list(&wanted)).run()?;
         }
-        let git = Git::in_repo(&self.repo.vars, &self.repo.git_dir, &rules);
+        let git = self.git.clone().with_work_tree(&rules);
         let mut ignored = HashSet::new();
         let exclude = self.folder.join(EXCLUDE_AT_START);
         for with_old_exclude in [false, true] {

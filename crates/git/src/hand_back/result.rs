@@ -133,9 +133,7 @@ impl RunCommits {
             ));
         }
         let refs = ["start", "work"].map(|name| format!("+refs/ralph/{run}/{name}:refs/ralph/{run}/{name}"));
-        let from = clone.top.display().to_string();
-        let head = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--", &from];
-        repo.git().call(head.into_iter().chain(refs.iter().map(String::as_str))).run()?;
+        crate::publish::push::fetch(repo, &crate::publish::push::path_remote(&clone.top), &refs)?;
         Self::read(repo, run)
     }
 
@@ -270,7 +268,7 @@ impl RunCommits {
         let changed = repo.git().call(args).accept(&[1, 128]).run();
         let hint = match changed.is_ok_and(|done| done.code == 0) {
             true => steps,
-            false => format!("commit your own changes of it first; then {steps}"),
+            false => format!("commit your own changes first; then {steps}"),
         };
         refused(names, place, hint)
     }
@@ -288,7 +286,7 @@ impl RunCommits {
         let free = free_branch_name(repo, name)?;
         if free != name {
             return Err(Error::refused(
-                format!("the branch `{name}` exists already, or another branch is in its way"),
+                format!("the branch `{name}` already exists, or conflicts with another branch"),
                 format!("choose another name, e.g. `--branch {free}`"),
             ));
         }
@@ -446,7 +444,7 @@ fn refuse_in_the_way(paths: &BTreeSet<PathBuf>, run: &RunId) -> Result<()> {
     let more = if paths.len() > shown.len() { ", …" } else { "" };
     Err(Error::refused(
         format!(
-            "the result has something else where you have {}{more}, which the run did not know; nothing was changed",
+            "the result conflicts with {}{more}, which the run didn't know; nothing was changed",
             shown.join(", ")
         ),
         format!(

@@ -34,6 +34,16 @@ impl ObjectFormat {
             Self::Sha256 => "sha256",
         }
     }
+    /// The settings of a bare git folder.
+    pub(crate) fn bare_config(self) -> &'static str {
+        match self {
+            Self::Sha1 => "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
+            Self::Sha256 => {
+                "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = sha256\n"
+            }
+        }
+    }
+
     pub(crate) fn sum(self, bytes: &[u8]) -> Oid {
         match self {
             Self::Sha1 => Oid::from_bytes(&Sha1::digest(bytes)),

@@ -62,7 +62,7 @@ impl GitWorkspace {
             let after = changed?;
             let unchanged = || match fs::read(&index) {
                 Ok(now) if now == before => Ok(()),
-                _ => Err(Error::refused("the index was changed meanwhile", "")),
+                _ => Err(Error::refused("the index was changed in the meantime", "")),
             };
             match self.user_index_locks().replace(&index, &after, Flush::Yes, unchanged) {
                 Err(Error::Refused { .. }) if tries < TRIES => tries += 1,

@@ -4,9 +4,8 @@ use crate::error::{Error, Result};
 use crate::objects::oid::{Oid, oid};
 use crate::process::command::Git;
 use crate::snapshot::entry::{TreeEntry, index_line};
-use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Objects {
@@ -55,17 +54,33 @@ impl Objects {
         let room = self.folder.join(format!("blobs-{}", std::process::id()));
         let _ = ralph_loop_safe_fs::remove_tree(&room);
         fs::create_dir_all(&room).map_err(|e| Error::file("create", &room, e))?;
-        let mut names = OsString::new();
+        let mut files = Vec::new();
         for (number, content) in contents.into_iter().enumerate() {
             let path = room.join(number.to_string());
             fs::write(&path, content).map_err(|e| Error::file("write", &path, e))?;
-            names.push(&path);
-            names.push("\n");
+            files.push(path);
         }
-        let call = self.git.call(["hash-object", "-w", "--no-filters", "--stdin-paths"]);
-        let written = call.stdin(names.into_encoded_bytes()).run();
+        let written = self.blobs_of(files.iter().map(PathBuf::as_path));
         let _ = ralph_loop_safe_fs::remove_tree(&room);
-        written?.text().lines().map(oid).collect()
+        written
+    }
+
+    /// Records files of the engine, by one process.
+    pub(crate) fn blobs_of<'a>(&self, files: impl Iterator<Item = &'a Path>) -> Result<Vec<Oid>> {
+        self.hash(&["-w"], files)
+    }
+
+    /// The ids that git gives them, by one process.
+    pub(crate) fn hashes_of<'a>(&self, files: impl Iterator<Item = &'a Path>) -> Result<Vec<Oid>> {
+        self.hash(&[], files)
+    }
+
+    fn hash<'a>(&self, more: &[&str], files: impl Iterator<Item = &'a Path>) -> Result<Vec<Oid>> {
+        let names: Vec<u8> =
+            files.flat_map(|path| [path.as_os_str().as_encoded_bytes(), b"\n"].concat()).collect();
+        let args = ["hash-object", "--no-filters", "--stdin-paths"];
+        let call = self.git.call(args.iter().chain(more));
+        call.stdin(names).run()?.text().lines().map(oid).collect()
     }
 }
 

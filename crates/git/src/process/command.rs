@@ -1,6 +1,9 @@
-//! The only module that starts `git`: no hooks, prompts or pager, a clean environment, a deadline, and bounded
-//! output. An agent may have edited `.git/config`, so everything in it that would run a program is switched off on
-//! the command line, except clean/smudge filters, which LFS needs.
+//! The only module that starts `git`: no hooks or prompts, a clean environment, a folder of the system to start in, a
+//! deadline, and bounded output.
+//!
+//! [`Git`] works on trees. It reads only settings that the engine wrote, which name no program, so that no filter,
+//! driver or helper of a repo or of the user exists for it, and it reaches no network. [`UserGit`] has the user's
+//! settings and sees no files of a repo.
 #![allow(clippy::disallowed_methods, reason = "this is the home of git processes")]
 
 pub use crate::process::git_error::{GitError, GitFailure};
@@ -11,6 +14,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use ralph_loop_domain::repo::address;
 use ralph_loop_domain::vars::Vars;
+use std::any::Any;
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -26,25 +30,25 @@ use std::time::{Duration, Instant};
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 pub const DEFAULT_MAX_STDOUT: usize = 512 * 1024 * 1024;
 
-/// Settings for every command. `gc`/`maintenance` off: a checkpoint must never repack the user's repo.
+/// Settings for every command. Hooks belong to a git folder, whatever its settings say. `gc`/`maintenance` off: a
+/// checkpoint must never repack the user's repo.
 const CONFIG: &[&str] = &[
     "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
     "core.quotePath=false",
-    "core.pager=cat",
-    "core.ignoreStat=false",
-    "core.trustctime=true",
-    "core.checkStat=default",
     "core.safecrlf=false",
     "gc.auto=0",
     "maintenance.auto=false",
-    "commit.gpgSign=false",
-    "tag.gpgSign=false",
-    "log.showSignature=false",
-    "submodule.recurse=false",
     "advice.addEmbeddedRepo=false",
     "advice.detachedHead=false",
     "advice.updateSparsePath=false",
+];
+/// What the user's settings may not change.
+const USER_CONFIG: &[&str] = &[
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "submodule.recurse=false",
     "color.ui=false",
     "credential.interactive=false",
 ];
@@ -68,40 +72,84 @@ const KEPT: &[&str] = &[
 ];
 const KEPT_PREFIXES: &[&str] = &["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_AUTHOR_", "GIT_COMMITTER_"];
 
-/// Runs git in one folder or one repo.
+/// Which settings a git reads.
+#[derive(Debug, Clone)]
+enum Config {
+    /// The user's.
+    User,
+    /// Those that the engine wrote into the git folder.
+    Folder,
+    /// Those of the engine's folder `common`, in place of the repo's. It exists as long as `_kept`.
+    View { common: PathBuf, network: bool, _kept: Arc<dyn Any + Send + Sync> },
+    /// None: the engine's folder could not be made.
+    Broken(String),
+}
+
+/// Runs git on a tree.
 #[derive(Debug, Clone)]
 pub struct Git {
     vars: Vars,
     git_dir: Option<PathBuf>,
     folder: PathBuf,
+    config: Config,
     timeout: Duration,
     /// Where new objects go, if not to the repo's folder.
     objects: Option<PathBuf>,
 }
 
-impl Git {
-    /// Git in a folder, from which it looks for the repo. Its processes inherit `vars`.
-    pub fn in_folder(vars: &Vars, folder: impl Into<PathBuf>) -> Self {
-        let folder = folder.into();
-        Self {
-            vars: outside_of_repo(vars, &folder),
-            git_dir: None,
-            folder,
-            timeout: DEFAULT_TIMEOUT,
-            objects: None,
-        }
+/// Runs git with the user's settings, for their identity, remotes and settings, and to make repos.
+#[derive(Debug, Clone)]
+pub struct UserGit(Git);
+
+impl UserGit {
+    /// Git on a known repo, without its files.
+    pub(crate) fn in_repo(vars: &Vars, git_dir: &Path) -> Self {
+        Self(Git::new(vars, Some(git_dir.to_owned()), git_dir.to_owned(), Config::User))
     }
 
-    /// Git on a known repo. Naming both makes an edited `core.worktree` or `core.bare` ineffective.
+    /// Sets another deadline per command.
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        Self(self.0.with_timeout(timeout))
+    }
+
+    /// Starts building a command.
+    pub fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> GitCall {
+        self.0.call(args)
+    }
+}
+
+impl Git {
+    fn new(vars: &Vars, git_dir: Option<PathBuf>, folder: PathBuf, config: Config) -> Self {
+        Self { vars: vars.clone(), git_dir, folder, config, timeout: DEFAULT_TIMEOUT, objects: None }
+    }
+
+    /// The user's git in a folder, from which it looks for the repo. Its processes inherit `vars`.
+    pub fn in_folder(vars: &Vars, folder: impl AsRef<Path>) -> UserGit {
+        let folder = folder.as_ref();
+        let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        UserGit(Self::new(&outside_of_repo(vars, folder), None, absolute, Config::User))
+    }
+
+    /// Git on a repo whose settings the engine wrote.
     pub fn in_repo(vars: &Vars, git_dir: impl Into<PathBuf>, work_tree: impl Into<PathBuf>) -> Self {
-        let git_dir = Some(git_dir.into());
-        Self {
-            vars: vars.clone(),
-            git_dir,
-            folder: work_tree.into(),
-            timeout: DEFAULT_TIMEOUT,
-            objects: None,
-        }
+        Self::new(vars, Some(git_dir.into()), work_tree.into(), Config::Folder)
+    }
+
+    /// Git on another's repo, with the settings in the engine's folder `common`, which exists as long as `kept`.
+    pub(crate) fn viewing(
+        vars: &Vars,
+        git_dir: &Path,
+        work_tree: &Path,
+        (common, network): (&Path, bool),
+        kept: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
+        let config = Config::View { common: common.to_owned(), network, _kept: kept };
+        Self::new(vars, Some(git_dir.to_owned()), work_tree.to_owned(), config)
+    }
+
+    /// Git that fails with this reason.
+    pub(crate) fn broken(vars: &Vars, why: String) -> Self {
+        Self::new(vars, None, PathBuf::from("/"), Config::Broken(why))
     }
 
     /// Sets another deadline per command.
@@ -118,6 +166,27 @@ impl Git {
     pub(crate) fn with_work_tree(mut self, folder: &Path) -> Self {
         self.folder = folder.to_owned();
         self
+    }
+
+    /// The variables that keep the user's and the repo's settings out.
+    fn own_settings(&self) -> Vec<(&'static str, OsString)> {
+        let (common, network) = match &self.config {
+            Config::User | Config::Broken(_) => return Vec::new(),
+            Config::Folder => (None, false),
+            Config::View { common, network, .. } => (Some(common), *network),
+        };
+        let mut own: Vec<(&str, OsString)> = vec![
+            ("GIT_CONFIG_GLOBAL", "/dev/null".into()),
+            ("GIT_CONFIG_NOSYSTEM", "1".into()),
+            ("GIT_CONFIG_COUNT", "0".into()),
+            ("GIT_ATTR_NOSYSTEM", "1".into()),
+        ];
+        own.extend(common.map(|common| ("GIT_COMMON_DIR", common.clone().into_os_string())));
+        if !network {
+            // An object that a partial clone lacks isn't fetched, either.
+            own.extend([("GIT_ALLOW_PROTOCOL", OsString::new()), ("GIT_NO_LAZY_FETCH", "1".into())]);
+        }
+        own
     }
 
     /// Starts building a command.
@@ -215,17 +284,28 @@ impl GitCall {
     }
 
     fn spawn_with(self, stdin: Stdio) -> Result<RunningGit, GitError> {
+        if let Config::Broken(why) = &self.git.config {
+            let (args, kind) = ("start".to_owned(), GitFailure::CannotStart(why.clone()));
+            return Err(GitError { args, kind, stderr: String::new(), hint: None });
+        }
         let mut command = Command::new(program(&self.git.vars));
-        for setting in CONFIG.iter().copied().chain(self.config.iter().map(String::as_str)) {
+        let is_user = matches!(self.git.config, Config::User);
+        let settings = CONFIG.iter().chain(USER_CONFIG.iter().filter(|_| is_user)).copied();
+        for setting in settings.chain(self.config.iter().map(String::as_str)) {
             command.arg("-c").arg(setting);
         }
-        if let Some(git_dir) = &self.git.git_dir {
-            command.arg("--git-dir").arg(git_dir).arg("--work-tree").arg(&self.git.folder);
+        match &self.git.git_dir {
+            Some(git_dir) => {
+                command.arg("--git-dir").arg(git_dir).arg("--work-tree").arg(&self.git.folder);
+            }
+            None => drop(command.arg("-C").arg(&self.git.folder)),
         }
-        command.args(&self.args).current_dir(&self.git.folder).process_group(0);
+        // Git goes to its tree itself: a program that is found from here is never one of a tree.
+        command.args(&self.args).current_dir("/").process_group(0);
         command
             .env_clear()
-            .envs(self.git.vars.iter().filter(|(key, _)| !is_unwanted(key)))
+            .envs(self.git.vars.iter().filter(|(key, _)| !is_unwanted(key, is_user)))
+            .envs(self.git.own_settings())
             .env("PATH", self.git.vars.own_path())
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
@@ -311,9 +391,10 @@ fn is_shown_otherwise(word: &str) -> bool {
     word.contains(['@', '?']) && address::without_login(word) != word
 }
 
-fn is_unwanted(key: &OsStr) -> bool {
+fn is_unwanted(key: &OsStr, is_user: bool) -> bool {
     let Some(key) = key.to_str() else { return false };
-    key.starts_with("GIT_") && !KEPT.contains(&key) && !KEPT_PREFIXES.iter().any(|p| key.starts_with(p))
+    let is_kept = KEPT.contains(&key) || KEPT_PREFIXES.iter().any(|p| key.starts_with(p));
+    key.starts_with("GIT_") && !(is_user && is_kept || key == "GIT_EXEC_PATH")
 }
 
 /// A running git command. Dropping it ends the command.

@@ -3,11 +3,13 @@
 
 use crate::error::Result;
 use crate::objects::files::write_atomically;
-use crate::objects::oid::ObjectFormat;
 use crate::process::command::{Git, GitCall};
 use crate::repo::Repo;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+/// No attribute of a system or a user says how to merge or show files, either.
+const NOTHING: &[u8] = b"* -filter -ident -text -eol -working-tree-encoding !merge !diff\n";
 
 #[derive(Debug, Clone)]
 pub(crate) struct TreeGit {
@@ -19,13 +21,8 @@ impl TreeGit {
     /// Opens it in `folder`. New objects go to `objects`, which borrows from the repo's; `borrowed` is another object
     /// folder that it reads.
     pub(crate) fn open(repo: &Repo, folder: &Path, objects: PathBuf, borrowed: &Path) -> Result<Self> {
-        let config = match repo.object_format {
-            ObjectFormat::Sha1 => "[core]\n\trepositoryformatversion = 0\n",
-            ObjectFormat::Sha256 => {
-                "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n"
-            }
-        };
-        write_atomically(&folder.join("config"), config.as_bytes())?;
+        write_atomically(&folder.join("config"), repo.object_format.bare_config().as_bytes())?;
+        write_atomically(&folder.join("info/attributes"), NOTHING)?;
         write_atomically(&folder.join("refs/none"), b"")?;
         write_atomically(&folder.join("HEAD"), b"ref: refs/heads/none\n")?;
         let git = Git::in_repo(&repo.vars, folder, folder).with_objects(objects);
@@ -35,9 +32,7 @@ impl TreeGit {
     pub(crate) fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> GitCall {
         let who = [("GIT_AUTHOR_NAME", "Ralph"), ("GIT_AUTHOR_EMAIL", "ralph@localhost")];
         let too = [("GIT_COMMITTER_NAME", "Ralph"), ("GIT_COMMITTER_EMAIL", "ralph@localhost")];
-        let none =
-            [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_CONFIG_COUNT", "0")];
         let call = self.git.call(args).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.borrowed);
-        who.into_iter().chain(too).chain(none).fold(call, |call, (key, value)| call.env(key, value))
+        who.into_iter().chain(too).fold(call, |call, (key, value)| call.env(key, value))
     }
 }

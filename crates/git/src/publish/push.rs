@@ -4,7 +4,8 @@
 use crate::error::{Error, Result};
 use crate::objects::oid::ObjectFormat;
 use crate::objects::refs::Refs;
-use crate::process::command::{Git, GitCall, GitError, GitFailure};
+use crate::process::command::{Git, GitCall, GitError, GitFailure, UserGit};
+use crate::process::engine_dir::EngineDir;
 use crate::publish::pushed_content;
 use crate::repo::Repo;
 use ralph_loop_domain::ports::{GitRemote, Lease, Outgoing, OutgoingPart, Push, PushEnd};
@@ -12,31 +13,33 @@ use ralph_loop_domain::vars::Vars;
 use ralph_loop_protocol::id::{CommitId, RunId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-const ROOM: &str = "ralph-push-";
-
-/// An empty bare repo that borrows another's objects, removed when dropped.
-struct ScratchRepo {
-    path: PathBuf,
+/// Git for remotes: an empty bare repo of the engine, with the user's settings and credentials. It borrows another's
+/// objects and sees no tree.
+struct RemoteGit {
+    dir: EngineDir,
     vars: Vars,
 }
 
-impl ScratchRepo {
+impl RemoteGit {
     fn empty(vars: &Vars, format: ObjectFormat) -> Result<Self> {
-        let base = vars.temp_dir();
-        remove_left(&base);
-        let path = nix::unistd::mkdtemp(&base.join(format!("{ROOM}{}-XXXXXX", std::process::id())))
-            .map_err(|e| Error::file("create a folder in", &base, e.into()))?;
-        let room = Self { path, vars: vars.clone() };
-        let format = format!("--object-format={}", format.as_str());
-        Git::in_folder(vars, &room.path).call(["init", "-q", "--bare", "--template=", &format, "."]).run()?;
-        Ok(room)
+        let dir = EngineDir::new(vars)?;
+        let path = dir.path();
+        let made = || -> std::io::Result<()> {
+            for name in ["objects", "refs"] {
+                fs::create_dir(path.join(name))?;
+            }
+            fs::write(path.join("config"), format.bare_config())?;
+            fs::write(path.join("HEAD"), "ref: refs/heads/none\n")
+        };
+        made().map_err(|e| Error::file("fill", path, e))?;
+        Ok(Self { dir, vars: vars.clone() })
     }
 
     fn over(repo: &Repo) -> Result<Self> {
         let room = Self::empty(&repo.vars, repo.object_format)?;
-        let alternates = room.path.join("objects/info/alternates");
+        let alternates = room.path().join("objects/info/alternates");
         let objects = repo.common_dir.join("objects");
         if let Some(folder) = alternates.parent() {
             fs::create_dir_all(folder).map_err(|e| Error::file("create", folder, e))?;
@@ -46,34 +49,22 @@ impl ScratchRepo {
         // A shallow clone must say where its history ends.
         let shallow = repo.common_dir.join("shallow");
         if shallow.exists() {
-            fs::copy(&shallow, room.path.join("shallow")).map_err(|e| Error::file("copy", &shallow, e))?;
+            fs::copy(&shallow, room.path().join("shallow")).map_err(|e| Error::file("copy", &shallow, e))?;
         }
         Ok(room)
     }
 
-    fn git(&self) -> Git {
-        Git::in_repo(&self.vars, &self.path, &self.path)
+    fn git(&self) -> UserGit {
+        UserGit::in_repo(&self.vars, self.path())
     }
-}
 
-/// Removes what killed processes have left. Other users' folders stay.
-fn remove_left(base: &Path) {
-    if !Path::new("/proc/self").exists() {
-        return;
+    /// Git on the objects, without the user's settings.
+    fn objects(&self) -> Git {
+        Git::in_repo(&self.vars, self.path(), self.path())
     }
-    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let pid =
-            name.to_str().and_then(|name| name.strip_prefix(ROOM)).and_then(|rest| rest.split('-').next());
-        if pid.is_some_and(|pid| pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists()) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
 
-impl Drop for ScratchRepo {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
+    fn path(&self) -> &Path {
+        self.dir.path()
     }
 }
 
@@ -92,7 +83,7 @@ pub(crate) fn with_login(call: GitCall, remote: &GitRemote) -> GitCall {
 }
 
 pub(crate) fn push(repo: &Repo, remote: &GitRemote, pushes: &[Push]) -> Result<PushEnd> {
-    let room = ScratchRepo::over(repo)?;
+    let room = RemoteGit::over(repo)?;
     let mut args: Vec<String> =
         ["push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no"]
             .map(String::from)
@@ -134,15 +125,15 @@ pub(crate) fn outgoing(
     asked: &Outgoing<'_>,
     each: &mut dyn FnMut(OutgoingPart<'_>),
 ) -> Result<()> {
-    let room = ScratchRepo::over(repo)?;
-    pushed_content::read(&room.git(), repo.object_format, &room.path, asked, each)
+    let room = RemoteGit::over(repo)?;
+    pushed_content::read(&room.objects(), repo.object_format, room.path(), asked, each)
 }
 
 pub(crate) fn remote_commits(
     repo: &Repo,
     remote: &GitRemote,
 ) -> Result<std::result::Result<Vec<CommitId>, PushEnd>> {
-    let room = ScratchRepo::empty(&repo.vars, repo.object_format)?;
+    let room = RemoteGit::empty(&repo.vars, repo.object_format)?;
     let names = ["refs/heads/*", "refs/tags/*", "refs/ralph/*"];
     match remote_refs(&room, remote, &names) {
         Ok(refs) => Ok(Ok(refs.into_values().collect())),
@@ -186,11 +177,11 @@ pub(crate) fn owns(repo: &Repo, run: &RunId, commit: &CommitId) -> Result<bool> 
 
 pub(crate) fn remote_ref(vars: &Vars, remote: &GitRemote, name: &str) -> Result<Option<CommitId>> {
     // Outside any repo: git would trust a `.git` above the folder for temporary files.
-    let room = ScratchRepo::empty(vars, ObjectFormat::Sha1)?;
+    let room = RemoteGit::empty(vars, ObjectFormat::Sha1)?;
     Ok(remote_refs(&room, remote, &[name])?.remove(name))
 }
 
-fn remote_refs(room: &ScratchRepo, remote: &GitRemote, names: &[&str]) -> Result<BTreeMap<String, CommitId>> {
+fn remote_refs(room: &RemoteGit, remote: &GitRemote, names: &[&str]) -> Result<BTreeMap<String, CommitId>> {
     let args = ["ls-remote", "--", &remote.url].into_iter().chain(names.iter().copied());
     let output = with_login(room.git().call(args), remote).run()?.text();
     // `ls-remote` also matches the end of longer names.
@@ -198,7 +189,7 @@ fn remote_refs(room: &ScratchRepo, remote: &GitRemote, names: &[&str]) -> Result
     Ok(found.map(|(commit, name)| (name.to_owned(), CommitId::new(commit))).collect())
 }
 
-fn is_there(room: &ScratchRepo, remote: &GitRemote, pushes: &[Push]) -> bool {
+fn is_there(room: &RemoteGit, remote: &GitRemote, pushes: &[Push]) -> bool {
     let names: Vec<&str> = pushes.iter().map(|push| push.name.as_str()).collect();
     remote_refs(room, remote, &names)
         .is_ok_and(|found| pushes.iter().all(|push| found.get(&push.name) == Some(&push.commit)))
@@ -206,7 +197,7 @@ fn is_there(room: &ScratchRepo, remote: &GitRemote, pushes: &[Push]) -> bool {
 
 /// Fetches refs of a remote into a local repo; `specs` are `+from:to`.
 pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
-    let room = ScratchRepo::over(repo)?;
+    let room = RemoteGit::over(repo)?;
     let objects = repo.common_dir.join("objects");
     let refs = |git: Git| -> Result<String> {
         let call = git.call(["for-each-ref", "--format=%(objectname) %(refname)"]);
@@ -214,13 +205,13 @@ pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
     };
     // With the repo's refs, git fetches only what is missing.
     let before = refs(repo.git())?;
-    let packed = room.path.join("packed-refs");
+    let packed = room.path().join("packed-refs");
     fs::write(&packed, format!("{before}\n").trim_start()).map_err(|e| Error::file("write", &packed, e))?;
     let head = ["fetch", "-q", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no", "--"]
         .map(String::from);
     let args = head.into_iter().chain([remote.url.clone()]).chain(specs.iter().cloned());
     with_login(room.git().call(args).env("GIT_OBJECT_DIRECTORY", &objects), remote).run()?;
-    let (before, after): (BTreeSet<&str>, String) = (before.lines().collect(), refs(room.git())?);
+    let (before, after): (BTreeSet<&str>, String) = (before.lines().collect(), refs(room.objects())?);
     let moved: Vec<(&str, &str)> =
         after.lines().filter(|line| !before.contains(line)).filter_map(|line| line.split_once(' ')).collect();
     // No checked-out branch may move without its work tree.
@@ -240,13 +231,13 @@ pub fn fetch(repo: &Repo, remote: &GitRemote, specs: &[String]) -> Result<()> {
 /// Copies commits of another local repo, each under a name here. They are served from a scratch repo that borrows the
 /// other's objects, so its settings and refs, which an agent may have written, don't matter.
 pub(crate) fn fetch_commits(repo: &Repo, from: &Repo, commits: &[(String, String)]) -> Result<()> {
-    let room = ScratchRepo::over(from)?;
+    let room = RemoteGit::over(from)?;
     let mut refs: Vec<String> = commits.iter().map(|(name, commit)| format!("{commit} {name}\n")).collect();
     refs.sort_by(|a, b| a.split(' ').nth(1).cmp(&b.split(' ').nth(1)));
-    let packed = room.path.join("packed-refs");
+    let packed = room.path().join("packed-refs");
     fs::write(&packed, refs.concat()).map_err(|e| Error::file("write", &packed, e))?;
     let names: Vec<String> = commits.iter().map(|(name, _)| name.clone()).collect();
-    fetch(repo, &path_remote(&room.path), &names)
+    fetch(repo, &path_remote(room.path()), &names)
 }
 
 /// A path that is a repo, as a remote.
@@ -256,7 +247,8 @@ pub fn path_remote(path: &Path) -> GitRemote {
 
 /// The branches of a remote.
 pub fn remote_branches(vars: &Vars, remote: &GitRemote) -> Result<Vec<String>> {
-    let call = Git::in_folder(vars, vars.temp_dir()).call(["ls-remote", "--heads", "--", &remote.url]);
+    let room = RemoteGit::empty(vars, ObjectFormat::Sha1)?;
+    let call = room.git().call(["ls-remote", "--heads", "--", &remote.url]);
     let output = with_login(call, remote).run()?.text();
     Ok(output.lines().filter_map(|line| Some(line.split_once("\trefs/heads/")?.1.to_owned())).collect())
 }

@@ -175,7 +175,7 @@ impl ObjectReader {
         let Some(end) = piece.iter().position(|b| *b == b'\n') else {
             self.head.extend_from_slice(piece);
             if self.head.len() > HEAD_MAX {
-                return Err("git says something that is no object".into());
+                return Err("git printed something that isn't an object".into());
             }
             return Ok(piece.len());
         };

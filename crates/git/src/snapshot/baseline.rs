@@ -17,7 +17,7 @@ use crate::snapshot::{FileStates, read_tree};
 use crate::workspace::{GitWorkspace, RunSession};
 use ralph_loop_domain::ports::Baseline;
 use ralph_loop_protocol::id::{CommitId, TreeId};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 type Entries = Arc<Vec<TreeEntry>>;
 
@@ -154,7 +154,7 @@ impl GitWorkspace {
         let gone = || {
             Error::refused(
                 format!("the run's records in `{}` are gone", self.folder.display()),
-                "somebody removed them; start a new run",
+                "another process removed them; start a new run",
             )
         };
         let mut record =
@@ -168,7 +168,7 @@ impl GitWorkspace {
             true => NestedRepos::AsFiles,
             false => NestedRepos::Pinned,
         };
-        self.snapshot.begun_with(start.tree, nested);
+        self.snapshot.begun_with(start.tree, nested, &self.settings);
         let work_ref = self.own_ref("work");
         record.work.settle(self.refs.read(&work_ref)?.as_deref());
         guard.own_move(&work_ref, record.work.to.as_deref());
@@ -211,10 +211,23 @@ impl GitWorkspace {
     }
 
     pub(crate) fn read_state(&mut self, tree: &str) -> Result<FileStates> {
+        /// The start and its parent, for both sides of a run.
+        const KNOWN_MAX: usize = 4;
+        // What an id names never changes, so both sides of a run read it once.
+        static KNOWN: Mutex<Vec<(String, FileStates)>> = Mutex::new(Vec::new());
+        let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, state)) = known().iter().find(|(name, _)| name == tree) {
+            return Ok(state.clone());
+        }
         let entries = read_tree(&self.git, tree)?;
         let root = self.git.call(["rev-parse", "--verify", &format!("{tree}^{{tree}}")]).run()?.text();
-        let tree = oid(&root)?;
-        Ok(FileStates { entries: Arc::new(entries), tree })
+        let state = FileStates { entries: Arc::new(entries), tree: oid(&root)? };
+        if oid(tree).is_ok() {
+            let mut known = known();
+            known.truncate(KNOWN_MAX - 1);
+            known.insert(0, (tree.to_owned(), state.clone()));
+        }
+        Ok(state)
     }
 
     fn current_head(&self) -> Result<(String, Option<String>)> {

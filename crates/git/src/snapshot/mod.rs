@@ -15,12 +15,14 @@ pub(crate) mod watch;
 pub(crate) mod work_tree;
 
 use crate::agent_copy::copy_files;
-use crate::agent_copy::installed::InstalledPaths;
+use crate::agent_copy::installed::KnownFolders;
 use crate::error::{Error, Result};
+use crate::filters::Filters;
 use crate::locks::lock_file::lock_of;
 use crate::objects::index::{self, Index};
 use crate::objects::oid::{ObjectFormat, Oid, oid};
 use crate::process::command::{Git, GitError};
+use crate::process::settings::Settings;
 use crate::repo::Repo;
 use crate::snapshot::entry::{MODE_GITLINK, TreeEntry, find};
 use crate::snapshot::stage::{NestedRepos, Staging, Untracked};
@@ -52,10 +54,12 @@ pub(crate) struct Snapshot {
     state: Option<FileStates>,
     start: Option<Oid>,
     nested: NestedRepos,
+    filters: Option<Filters>,
+    repo: Repo,
     /// Files that are too large, and the user's files that look like secrets, sorted.
     pub(crate) left_out: Vec<Vec<u8>>,
-    /// Whether new files that look like secrets always stay out: true if no agent works in the tree. Otherwise only
-    /// those of the start do, since what an agent creates is its work.
+    /// Whether new files that look like secrets always stay out: true if no agent works in the tree. Otherwise only files
+    /// from before the run do, since files that an agent creates are its work.
     pub(crate) secrets_stay: bool,
 }
 
@@ -81,6 +85,8 @@ impl Snapshot {
             state: None,
             start: None,
             nested: NestedRepos::Pinned,
+            filters: Filters::of(repo, &repo.settings()?, None),
+            repo: repo.clone(),
             left_out: Vec::new(),
             secrets_stay: false,
         };
@@ -96,9 +102,14 @@ impl Snapshot {
     }
 
     /// Sets the run's start tree, whose attributes now decide which filters apply.
-    pub(crate) fn begun_with(&mut self, start: Oid, nested: NestedRepos) {
+    pub(crate) fn begun_with(&mut self, start: Oid, nested: NestedRepos, settings: &Arc<Settings>) {
         self.start = Some(start);
         self.nested = nested;
+        self.filters = Filters::of(&self.repo, settings, self.attributes().as_deref());
+    }
+
+    pub(crate) fn nested(&self) -> NestedRepos {
+        self.nested
     }
 
     /// The tree whose attributes decide which filters apply; `None` before the start.
@@ -211,6 +222,7 @@ impl Snapshot {
             index: &self.index,
             top: &self.watch.top,
             attributes: start.as_deref(),
+            filters: self.filters.as_ref(),
             nested: self.nested,
             format: self.format,
         };
@@ -231,7 +243,7 @@ impl Snapshot {
             new.files.retain(|path| !path.starts_with(b".ralph/"));
         }
         // Files that only tools create aren't work; tracked ones are in the index and stay.
-        let mut installed = InstalledPaths::new(&self.watch.top);
+        let mut installed = KnownFolders::of_installed(&self.watch.top);
         new.files.retain(|path| !is_tool_cache(path) && !installed.has(path));
         let too_large = |path: &[u8]| self.watch.size(path).is_some_and(|size| size > self.limit);
         let stays = |path: &Vec<u8>| {

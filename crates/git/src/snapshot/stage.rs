@@ -3,12 +3,14 @@
 //! Git gets every path, and never looks into a folder on its own: it would enter a nested repo, trust its
 //! configuration, and run the programs that it names.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::filters::Filters;
+use crate::objects::index;
 use crate::objects::oid::{ObjectFormat, Oid};
 use crate::process::command::{Git, GitCall, GitError};
-use crate::snapshot::entry::{MODE_GITLINK, TreeEntry, on_disk};
+use crate::snapshot::entry::{MODE_GITLINK, TreeEntry, file_mode, on_disk};
 use crate::snapshot::survey::{join, parent};
-use crate::snapshot::watch::{NameKind, list};
+use crate::snapshot::watch::{NameKind, list, stat_of};
 use nix::unistd::AccessFlags;
 use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use std::collections::{BTreeSet, HashMap};
@@ -38,6 +40,7 @@ pub(crate) struct Staging<'a> {
     pub(crate) index: &'a Path,
     pub(crate) top: &'a Path,
     pub(crate) attributes: Option<&'a str>,
+    pub(crate) filters: Option<&'a Filters>,
     pub(crate) nested: NestedRepos,
     pub(crate) format: ObjectFormat,
 }
@@ -101,9 +104,9 @@ impl Staging<'_> {
     pub(crate) fn update(
         &self,
         paths: &BTreeSet<Vec<u8>>,
-        mut entries: &[TreeEntry],
+        entries: &[TreeEntry],
         settings: &[&str],
-    ) -> Result<(), GitError> {
+    ) -> Result<()> {
         let mut real = RealFolders::new(self.top);
         let (paths, hidden): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) =
             paths.iter().partition(|path| real.lead_to(path));
@@ -111,6 +114,11 @@ impl Staging<'_> {
             // A folder has become a link: what git knew below it is gone.
             self.forget(hidden.into_iter())?;
         }
+        let (paths, cleaned) = self.cleaned(paths)?;
+        let is_cleaned = |entry: &&TreeEntry| cleaned.iter().any(|other| other.path == entry.path);
+        let others = entries.iter().filter(|entry| !is_cleaned(entry)).cloned();
+        let all: Vec<TreeEntry> = others.chain(cleaned.iter().cloned()).collect();
+        let mut entries = all.as_slice();
         if entries.len() > ARGUMENTS_MAX {
             let call = self.call(["update-index", "--add", "--replace", "-z", "--index-info"]);
             let line = |entry: &TreeEntry| {
@@ -141,15 +149,51 @@ impl Staging<'_> {
                 let readable: Vec<&Vec<u8>> =
                     rest.iter().copied().filter(|path| self.is_readable(path)).collect();
                 if readable.len() == paths.len() {
-                    return Err(error);
+                    return Err(error.into());
                 }
                 if !special.is_empty() {
                     self.forget(special.into_iter())?;
                 }
-                update(lines(readable.into_iter()))
+                Ok(update(lines(readable.into_iter()))?)
             }
-            done => done,
+            done => Ok(done?),
         }
+    }
+
+    /// The entries of changed files with a filter, and the other paths.
+    fn cleaned<'p>(&self, paths: Vec<&'p Vec<u8>>) -> Result<(Vec<&'p Vec<u8>>, Vec<TreeEntry>)> {
+        let Some(filters) = self.filters else { return Ok((paths, Vec::new())) };
+        let is_file = |path: &&&Vec<u8>| {
+            let meta = std::fs::symlink_metadata(on_disk(self.top, path));
+            meta.is_ok_and(|meta| meta.is_file()) && self.is_readable(path)
+        };
+        let mut filtered =
+            filters.among(self.top, paths.iter().filter(is_file).map(|path| path.as_slice()))?;
+        if filtered.is_empty() {
+            return Ok((paths, Vec::new()));
+        }
+        let apart: BTreeSet<Vec<u8>> = filtered.iter().map(|file| file.path.clone()).collect();
+        let unchanged = self.unchanged()?;
+        filtered.retain(|file| !unchanged.contains(&file.path));
+        let cleaned = filters.clean(self.git, self.top, filtered)?;
+        let entry = |(path, oid): (Vec<u8>, Oid)| {
+            let meta = std::fs::symlink_metadata(on_disk(self.top, &path)).ok()?;
+            Some(TreeEntry { mode: file_mode(&meta), path, oid })
+        };
+        let others = paths.into_iter().filter(|path| !apart.contains(*path)).collect();
+        Ok((others, cleaned.into_iter().filter_map(entry).collect()))
+    }
+
+    /// The files that are as the index knows them. One that was written in the same second may have changed since.
+    fn unchanged(&self) -> Result<BTreeSet<Vec<u8>>> {
+        let Ok(meta) = std::fs::metadata(self.index) else { return Ok(BTreeSet::new()) };
+        let bytes = std::fs::read(self.index).map_err(|e| Error::file("read", self.index, e))?;
+        let Ok(known) = index::parse(&bytes, self.format, self.index) else { return Ok(BTreeSet::new()) };
+        let written = index::Stat::from(&meta).mtime.0;
+        let same = known.entries.into_iter().filter(|item| {
+            item.stat.mtime.0 < written && stat_of(&on_disk(self.top, &item.entry.path)) == Some(item.stat)
+        });
+        Ok(same.map(|item| item.entry.path).collect())
     }
 
     fn forget<'a>(&self, paths: impl Iterator<Item = &'a Vec<u8>>) -> Result<(), GitError> {

@@ -4,7 +4,7 @@
 //! appear there). Only git knows its ignore rules, so folders without known files are checked once, in bulk.
 
 use crate::error::Result;
-use crate::objects::index::Index;
+use crate::objects::index::{Index, Stat};
 use crate::process::command::Git;
 use crate::snapshot::entry::MODE_GITLINK;
 use crate::snapshot::watch::{
@@ -171,7 +171,14 @@ fn files(
         // Our stat was taken before git read the file. It is used if git took the file for unchanged: git leaves old
         // nanoseconds in its index, and a file that never matches would make every check slow.
         let stat = match seen.flatten() {
-            Some((stat, _)) if stat.same_to_the_second(&item.stat) || contains(left_out, path) => stat,
+            Some((stat, _))
+                if stat.same_to_the_second(&item.stat)
+                    || contains(left_out, path)
+                    // A filter has read it, not git.
+                    || item.stat == Stat::default() =>
+            {
+                stat
+            }
             _ => item.stat,
         };
         let trust = watch.trust(&stat, began, || content_hash(&watch.top, path));

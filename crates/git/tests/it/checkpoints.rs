@@ -1,4 +1,4 @@
-//! What a run records, and what it leaves alone.
+//! What a run records, and what it doesn't touch.
 
 use crate::support;
 use crate::support::{Fixture, START, WORK, checkpoint, commit_of, git, listed, run, try_checkpoint};

@@ -17,7 +17,7 @@ fn clean_checkout_has_history_and_tags_but_no_hooks_or_settings() {
     let commit = checkpoint(&mut workspace, 1).commit.unwrap();
     let into = fixture.dir.path().join("clean");
     workspace.checkout_clean(&commit, &into).unwrap();
-    assert!(!into.join(".git/objects/info/alternates").exists(), "it stands alone");
+    assert!(!into.join(".git/objects/info/alternates").exists(), "it borrows no objects");
     assert!(!into.join(".git/hooks").exists());
     assert_eq!(git(&into, &["status", "--porcelain"]), "");
     assert!(git(&into, &["describe"]).starts_with("v1-1-g"));
@@ -113,7 +113,7 @@ fn replacements_and_grafts_of_the_repo_are_not_in_the_checkout() {
 }
 
 #[test]
-fn what_is_never_recorded_is_listed_by_folder() {
+fn unrecorded_files_are_listed_by_folder() {
     let fixture = Fixture::new();
     fixture.write(".gitignore", "node_modules/\n.env\n*.log\n");
     fixture.write("node_modules/a/index.js", "x\n");

@@ -6,9 +6,9 @@ use crate::support;
 use crate::support::{Fixture, WORK, git, run};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
-    Baseline, Checkpoint, CheckpointRequest, HandedBack, UserTree as _, Workspace,
+    Baseline, Checkpoint, CheckpointRequest, HandedBack, UserCheckout as _, Workspace,
 };
-use ralph_loop_git::agent_copy::{self, CopyDirs};
+use ralph_loop_git::agent_copy::{self, CopyContents, CopyDirs};
 use ralph_loop_git::{CommitIdentity, HandBack, WorkspaceOptions};
 use std::ffi::OsStr;
 use std::fs;
@@ -28,9 +28,13 @@ struct Pair {
 
 impl Pair {
     fn of(user: Fixture, branch: Option<&str>) -> Self {
+        Self::with(user, branch, &CopyContents::default())
+    }
+    fn with(user: Fixture, branch: Option<&str>, contents: &CopyContents) -> Self {
         let top = user.dir.path().canonicalize().unwrap().join("twin");
         let branch = branch.map(str::to_owned);
-        let made = agent_copy::make(&user.repo(), &run(), branch.clone(), &top, &folders(&user)).unwrap();
+        let made = agent_copy::make(&user.repo(), &run(), branch.clone(), &top, (contents, &folders(&user)))
+            .unwrap();
         assert_eq!(made.top, top);
         Self { user, agent_copy: top, branch }
     }
@@ -105,7 +109,7 @@ fn unchanged_side_gets_the_other_sides_edit() {
     pair.agent("a.txt", "agent\n");
     pair.user.write("a.txt", "user\n");
     pair.user.write("b.txt", "user\n");
-    assert_eq!(both.take_in().unwrap(), ["b.txt"]);
+    assert_eq!(both.pull_user_edits().unwrap(), ["b.txt"]);
     assert_eq!(fs::read_to_string(pair.agent_copy.join("b.txt")).unwrap(), "user\n");
     let first = back(&mut both);
     assert_eq!((first.written, first.conflicts), (vec![], vec!["a.txt".to_owned()]));
@@ -148,7 +152,7 @@ fn files_become_folders_and_folders_files_and_names_need_not_be_text() {
 }
 
 #[test]
-fn what_git_does_not_know_is_never_overwritten() {
+fn untracked_files_are_never_overwritten() {
     let user = Fixture::new();
     user.write("secret.log", "the user's\n");
     user.write("target/x", "built\n");
@@ -179,7 +183,7 @@ fn an_agent_that_unhides_a_secret_does_not_get_it() {
     assert_eq!(back(&mut both).written, [".gitignore"]);
     pair.user.write("deep/.env", "TOKEN=later\n");
     pair.user.write("open.txt", "open\n");
-    assert_eq!(both.take_in().unwrap(), ["open.txt"]);
+    assert_eq!(both.pull_user_edits().unwrap(), ["open.txt"]);
     back(&mut both);
     assert!(!pair.agent_copy.join(".env").exists() && !pair.agent_copy.join("deep").exists());
     // Nor through the objects that the copy can read.
@@ -198,11 +202,11 @@ fn a_protected_file_of_the_user_stays_on_its_side_and_a_switched_branch_is_not_m
     let pair = Pair::of(user, None);
     let (mut both, _) = pair.begun();
     pair.user.write("PROMPT.md", "another\n");
-    assert_eq!(both.take_in().unwrap(), Vec::<String>::new());
+    assert_eq!(both.pull_user_edits().unwrap(), Vec::<String>::new());
     assert!(both.protected_changes().unwrap().is_empty());
     pair.user.git(&["switch", "-qc", "elsewhere"]);
     pair.user.write("b.txt", "other work\n");
-    assert_eq!(both.take_in().unwrap(), Vec::<String>::new());
+    assert_eq!(both.pull_user_edits().unwrap(), Vec::<String>::new());
 }
 
 #[test]
@@ -269,4 +273,191 @@ fn copy_with_a_replaced_git_folder_is_refused() {
     std::os::unix::fs::symlink("git", pair.agent_copy.join(".git")).unwrap();
     let error = both.tree().unwrap_err();
     assert!(error.reason.contains("the agent has replaced it"), "{error}");
+}
+
+/// Everything that git reads in a copy, whichever way it is asked.
+fn objects_of(pair: &Pair) -> String {
+    git(&pair.agent_copy, &["cat-file", "--batch-all-objects", "--unordered", "--batch"])
+}
+
+#[test]
+fn ignored_files_stay_with_the_user_whatever_their_name() {
+    let user = Fixture::new();
+    let hidden = ["prod.env", "AuthKey.p8", "backup.sql", "notes", "config/local.yml", ".env"];
+    user.write(
+        ".gitignore",
+        "/target/\nnode_modules/\n*.local\n/keys/\nprod.env\nAuthKey.p8\nbackup.sql\nnotes\nlocal.yml\n.env\n.venv/\ncaches/\n",
+    );
+    user.git(&["commit", "-qam", "ignore"]);
+    for path in hidden.iter().chain(&["keys/deploy", "deep/er/x.local", "config/shown.yml"]) {
+        user.write(path, "CANARY\n");
+    }
+    for path in [
+        "target/debug/x",
+        "web/node_modules/a/index.js",
+        ".venv/pyvenv.cfg",
+        ".venv/bin/python",
+        "caches/CACHEDIR.TAG",
+        "caches/entry",
+    ] {
+        user.write(path, "made\n");
+    }
+    let pair = Pair::of(user, None);
+    let has = |path: &str| pair.agent_copy.join(path).symlink_metadata().is_ok();
+    for path in hidden.iter().chain(&["keys", "deep"]) {
+        assert!(!has(path), "{path}");
+    }
+    for path in ["target/debug/x", "web/node_modules/a/index.js", ".venv/bin/python", "caches/entry"] {
+        assert!(has(path), "{path}");
+    }
+    assert!(has("config/shown.yml"), "git doesn't ignore it");
+
+    let withheld = |include: &[&str]| {
+        let into = pair.user.dir.path().join("another");
+        let _ = fs::remove_dir_all(&into);
+        let contents =
+            CopyContents { include: include.iter().map(|i| (*i).to_owned()).collect(), ..Default::default() };
+        let run = ralph_loop_protocol::id::RunId::new("20261115-143307-aaaa".to_owned());
+        let made = agent_copy::make(&pair.user.repo(), &run, None, &into, (&contents, &CopyDirs::default()))
+            .unwrap();
+        let mut names: Vec<String> =
+            made.left_out.withheld.iter().map(|path| path.display().to_string()).collect();
+        names.sort();
+        (into, names)
+    };
+    let (into, names) = withheld(&["prod.env", "keys", "**/*.local"]);
+    assert!(into.join("prod.env").exists() && into.join("keys/deploy").exists());
+    assert!(into.join("deep/er/x.local").exists() && !into.join("backup.sql").exists());
+    assert!(names.contains(&"backup.sql".to_owned()) && !names.contains(&"prod.env".to_owned()), "{names:?}");
+}
+
+#[test]
+fn only_what_the_start_reaches_can_be_read() {
+    let user = Fixture::new();
+    user.git(&["tag", "-am", "ANNOTATED", "v1"]);
+    user.write("a.txt", "second\n");
+    user.git(&["commit", "-qam", "second"]);
+    user.git(&["switch", "-qc", "other"]);
+    user.write("a.txt", "CANARY of another branch\n");
+    user.git(&["commit", "-qam", "CANARY message"]);
+    user.git(&["tag", "newer"]);
+    user.git(&["switch", "-q", "main"]);
+    user.write("a.txt", "CANARY in the stash\n");
+    user.git(&["stash", "-q"]);
+    user.write("dangling", "CANARY that was never committed\n");
+    user.git(&["hash-object", "-w", "dangling"]);
+    user.remove("dangling");
+    user.write("amended", "CANARY that was taken back\n");
+    user.git(&["add", "-A"]);
+    user.git(&["commit", "-qm", "oops"]);
+    user.git(&["reset", "-q", "--hard", "HEAD^"]);
+    user.write("staged", "staged\n");
+    user.git(&["add", "staged"]);
+    user.write("staged", "and changed\n");
+    let pair = Pair::of(user, None);
+    let (mut both, _) = pair.begun();
+    let all = objects_of(&pair);
+    assert!(!all.contains("CANARY"), "{all}");
+    assert!(all.contains("ANNOTATED") && all.contains("second") && all.contains("fn lib"), "{all}");
+    assert_eq!(
+        git(&pair.agent_copy, &["for-each-ref", "--format=%(refname)", "refs/heads", "refs/tags"]),
+        "refs/heads/main\nrefs/tags/v1"
+    );
+    assert_eq!(git(&pair.agent_copy, &["describe"]).split('-').next(), Some("v1"));
+    assert_eq!(git(&pair.agent_copy, &["show", ":staged"]), "staged");
+    assert_eq!(git(&pair.agent_copy, &["fsck", "--no-dangling", "--no-progress"]), "");
+    // The work of the run still arrives.
+    pair.agent("b.txt", "agent\n");
+    iteration(&mut both, 1, false);
+    assert_eq!(back(&mut both).written, ["b.txt"]);
+    assert_eq!(pair.user.git(&["show", &format!("{WORK}:b.txt")]), "agent");
+}
+
+#[test]
+fn packs_of_an_earlier_start_are_used_again() {
+    let user = Fixture::new();
+    let copy = |name: &str| {
+        let run = ralph_loop_protocol::id::RunId::new(format!("20261115-143307-{name}"));
+        let into = user.dir.path().canonicalize().unwrap().join(name);
+        let contents = CopyContents::default();
+        agent_copy::make(&user.repo(), &run, None, &into, (&contents, &CopyDirs::default())).unwrap();
+        assert_eq!(git(&into, &["fsck", "--no-dangling", "--no-progress"]), "");
+        into
+    };
+    let packs = |commit: &str| {
+        let folder = user.top.join(".git/ralph/lent").join(commit).join("pack");
+        let mut names: Vec<_> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.retain(|name| name.to_str().unwrap().ends_with(".pack"));
+        names.sort();
+        names
+    };
+    copy("aaaa");
+    let first = packs(&user.git(&["rev-parse", "HEAD"]));
+    copy("bbbb");
+    user.write("a.txt", "more\n");
+    user.git(&["commit", "-qam", "more"]);
+    let made = copy("cccc");
+    let second = packs(&user.git(&["rev-parse", "HEAD"]));
+    assert_eq!((first.len(), second.len()), (1, 2));
+    assert!(second.contains(&first[0]));
+    // Neither a garbage collection nor the next runs take a copy's objects away.
+    user.git(&["gc", "-q", "--prune=now"]);
+    fs::remove_dir_all(user.top.join(".git/ralph/lent")).unwrap();
+    assert_eq!(git(&made, &["fsck", "--no-dangling", "--no-progress"]), "");
+}
+
+#[test]
+fn whole_history_is_lent_only_when_asked() {
+    let user = Fixture::new();
+    user.git(&["branch", "other"]);
+    user.write("a.txt", "STASHED\n");
+    user.git(&["stash", "-q"]);
+    let into = user.dir.path().canonicalize().unwrap().join("full");
+    let contents = CopyContents { history: agent_copy::History::Full, ..Default::default() };
+    agent_copy::make(&user.repo(), &run(), None, &into, (&contents, &folders(&user))).unwrap();
+    assert!(git(&into, &["cat-file", "--batch-all-objects", "--batch"]).contains("STASHED"));
+    assert_eq!(git(&into, &["rev-parse", "other"]), user.git(&["rev-parse", "other"]));
+}
+
+#[test]
+fn an_agent_that_unhides_a_file_does_not_get_it() {
+    let user = Fixture::new();
+    user.write(".gitignore", "prod.env\n/private/\n");
+    user.write("deep/.gitignore", "here\n");
+    user.git(&["add", "-A"]);
+    user.git(&["commit", "-qm", "ignore"]);
+    for path in ["prod.env", "private/key", "deep/here"] {
+        user.write(path, "CANARY\n");
+    }
+    let pair = Pair::of(user, None);
+    let (mut both, _) = pair.begun();
+    pair.agent(".gitignore", "");
+    fs::remove_file(pair.agent_copy.join("deep/.gitignore")).unwrap();
+    back(&mut both);
+    pair.user.write("open.txt", "open\n");
+    assert_eq!(both.pull_user_edits().unwrap(), ["open.txt"]);
+    back(&mut both);
+    assert!(!objects_of(&pair).contains("CANARY"));
+    assert!(!pair.agent_copy.join("prod.env").exists() && !pair.agent_copy.join("private").exists());
+}
+
+#[test]
+fn nested_repos_bring_what_their_git_does_not_ignore() {
+    let user = Fixture::new();
+    for path in ["sub/tracked", "sub/prod.env", "sub/new", "sub/in/deep", "sub/in/private"] {
+        user.write(path, "x\n");
+    }
+    user.write("sub/.gitignore", "prod.env\n");
+    user.write("sub/in/.gitignore", "private\n");
+    for (top, what) in [("sub/in", "deep"), ("sub", "tracked")] {
+        let top = user.top.join(top);
+        git(&top, &["init", "-q", "-b", "main"]);
+        git(&top, &["add", what, ".gitignore"]);
+        git(&top, &["commit", "-qm", "inner"]);
+    }
+    let pair = Pair::of(user, None);
+    let has = |path: &str| pair.agent_copy.join(path).exists();
+    assert!(has("sub/tracked") && has("sub/new") && has("sub/in/deep"));
+    assert!(!has("sub/prod.env") && !has("sub/in/private") && !has("sub/.git"));
 }

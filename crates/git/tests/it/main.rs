@@ -12,6 +12,7 @@
 mod checkpoints;
 mod clean;
 mod command;
+mod filters;
 mod hand_back;
 mod partial_clones;
 mod places;

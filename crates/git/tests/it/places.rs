@@ -75,7 +75,7 @@ fn the_state_folder_is_committed_only_where_asked() {
     workspace.begin(&[]).unwrap();
     fixture.write(".ralph/progress.md", "x\n");
     let before = checkpoint(&mut workspace, 1);
-    assert_eq!(before.commit, None, "the engine's own notes are no work");
+    assert_eq!(before.commit, None, "the engine's own notes don't count as work");
     fixture.write("work.txt", "x\n");
     let made = checkpoint(&mut workspace, 2);
     assert_eq!(listed(&made), ["A work.txt"], "and no part of what is judged");

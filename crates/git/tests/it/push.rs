@@ -188,17 +188,17 @@ fn a_login_is_for_its_host_and_leaves_no_trace() {
     let host = FakeGitHub::start().unwrap();
     let mut workspace = fixture.workspace();
     let head = commit(&fixture, "1\n");
-    let wrong = "tok-nobody-knows";
+    let wrong = "tok-secret-knows";
     let remote = GitRemote { url: host.git_url(), login: Some(("x-access-token".into(), wrong.into())) };
     let end = push_one(&mut workspace, &remote, to(&head, "refs/heads/one", Lease::Absent));
     let PushEnd::Denied { reason } = &end else { panic!("{end:?}") };
     assert!(!reason.contains(wrong), "{reason}");
     let error = workspace.remote_ref(&remote, "refs/heads/one").unwrap_err();
     assert!(!error.to_string().contains(wrong), "{error}");
-    let nobody = GitRemote { login: None, ..remote };
-    let end = push_one(&mut workspace, &nobody, to(&head, "refs/heads/one", Lease::Absent));
+    let anonymous = GitRemote { login: None, ..remote };
+    let end = push_one(&mut workspace, &anonymous, to(&head, "refs/heads/one", Lease::Absent));
     assert!(matches!(end, PushEnd::Denied { .. }), "{end:?}");
-    let (_, found) = try_git(&fixture.top, &["grep", "-l", "--no-index", "tok-nobody", "--", "."]);
+    let (_, found) = try_git(&fixture.top, &["grep", "-l", "--no-index", "tok-secret", "--", "."]);
     assert_eq!(found, "");
 }
 
@@ -233,7 +233,7 @@ fn the_same_state_is_the_same_commit() {
     assert_eq!(fixture.names(second.as_str()), ["run/state.json"]);
     assert!(fixture.git(&["log", "-1", "--format=%B", STATE]).contains("Ralph-Run: r1"));
     fixture.git(&["fsck", "--strict"]);
-    assert!(workspace.moved_refs().unwrap().is_empty(), "our own ref is no surprise");
+    assert!(workspace.moved_refs().unwrap().is_empty(), "our own ref isn't reported");
     assert_eq!(fixture.git(&["status", "--porcelain=v1"]), before);
 }
 
@@ -343,7 +343,7 @@ fn everything_new_is_shown_before_a_push() {
         // Every commit counts, not only the last.
         fixture.write("on-the-way/name-of-a-file.txt", "written and removed");
         fixture.git(&["add", "-A"]);
-        let author = "--author=Somebody Odd <odd@example.com>";
+        let author = "--author=Some Author <odd@example.com>";
         fixture.git(&["commit", author, "-qm", "subject\n\nbody-of-the-message"]);
         fixture.remove("on-the-way/name-of-a-file.txt");
         // Larger than any bound, and not text.
@@ -356,7 +356,7 @@ fn everything_new_is_shown_before_a_push() {
         for needle in [
             "written and removed",
             "on-the-way/name-of-a-file.txt",
-            "Somebody Odd",
+            "Some Author",
             "body-of-the-message",
             "needle-at-the-end",
         ] {

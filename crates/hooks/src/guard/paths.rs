@@ -106,13 +106,13 @@ impl PathRules {
         let rules = Rules::load()?;
         let files = |why| Some((Category::Files, why));
         if covers(path, &self.project) {
-            return files("It would take the whole project with it.");
+            return files("It would delete the whole project.");
         }
         if covers(path, &self.home) {
-            return files("It would take the home folder with it.");
+            return files("It would delete the home folder.");
         }
         if path.starts_with(&format!("{}/", self.project)) && path.ends_with("/.git") {
-            return files("The repository's history is in there.");
+            return files("It contains the repository's history.");
         }
         let rest = path.strip_prefix(&self.home)?.strip_prefix('/')?;
         let is_top = !rest.contains('/') && !is_below(path, &self.project) && path != self.project;

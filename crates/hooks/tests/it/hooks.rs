@@ -389,7 +389,7 @@ fn the_plugins_shim_refuses_a_loops_tools_where_the_binary_breaks() {
     program(&machine, "echo '{\"said\":\"'\"$1 $2\"'\"}'");
     assert_eq!(shim(&machine, "pre-tool-use", &programs)["said"], "hook pre-tool-use");
     program(&machine, "exit 3");
-    assert_eq!(shim(&machine, "pre-tool-use", &programs), Value::Null, "a person's session goes on");
+    assert_eq!(shim(&machine, "pre-tool-use", &programs), Value::Null, "a user's session continues");
     machine.active(true, true);
     assert_eq!(shim(&machine, "pre-tool-use", &programs)["hookSpecificOutput"]["permissionDecision"], "deny");
     assert_eq!(shim(&machine, "stop", &programs), Value::Null);

@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(fs::read_to_string(place.iteration(2).join("prompt.md")).unwrap(), "do");
         assert!(!place.git().exists(), "what is git's own stays in the record");
         link(&f.dir, &f.run, &f.record);
-        assert_eq!(fs::read_link(place.path()).unwrap(), f.record.path(), "a run that goes on lives again");
+        assert_eq!(fs::read_link(place.path()).unwrap(), f.record.path(), "a resumed run is live again");
     }
 
     fn refused(f: &Fixture) -> io::ErrorKind {

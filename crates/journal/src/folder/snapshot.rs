@@ -6,7 +6,7 @@ use crate::folder::artifacts::{write_atomic, write_durable};
 use crate::folder::layout::{RalphDir, RunDir};
 use crate::folder::plain;
 use crate::journal::ahead::FilesAhead;
-use crate::journal::places::Places;
+use crate::journal::places::RunPaths;
 use crate::journal::read::read_known;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_protocol::event::EventBody;
@@ -111,7 +111,7 @@ pub fn replay_to(run: &RunDir, spec: RunSpec, last: Seq) -> Result<RunState, Jou
 }
 
 /// Writes the frozen spec, the sealed copy first. Returns its digest.
-pub fn write_spec(places: &Places, spec: &RunSpec) -> Result<Digest, JournalError> {
+pub fn write_spec(places: &RunPaths, spec: &RunSpec) -> Result<Digest, JournalError> {
     let text = serde_json::to_vec_pretty(spec).unwrap_or_default();
     if let Some(elsewhere) = &places.elsewhere {
         elsewhere.keep_spec(&text).map_err(|e| JournalError::file("seal", &places.dir.spec(), e))?;
@@ -124,13 +124,13 @@ pub fn write_spec(places: &Places, spec: &RunSpec) -> Result<Digest, JournalErro
 }
 
 /// The sealed copy of the frozen spec, if readable.
-pub fn sealed_spec(places: &Places) -> Option<RunSpec> {
+pub fn sealed_spec(places: &RunPaths) -> Option<RunSpec> {
     let path = places.sealed_spec()?;
     parse_spec(&path, &std::fs::read(&path).ok()?).ok()
 }
 
 /// The frozen spec that was journaled with `digest`, from any copy; `None` if there is none.
-pub fn find_spec(places: &Places, digest: &Digest) -> Option<Vec<u8>> {
+pub fn find_spec(places: &RunPaths, digest: &Digest) -> Option<Vec<u8>> {
     let spare = places.spare.as_ref().map(|dir| dir.join("spec.json"));
     let kept = || places.elsewhere.as_ref().and_then(|elsewhere| elsewhere.spec().ok().flatten());
     [Some(places.dir.spec()), places.sealed_spec(), spare]

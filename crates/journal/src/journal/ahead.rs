@@ -156,11 +156,7 @@ mod tests {
         std::fs::write(folder.path().join("there"), "old").unwrap();
         std::os::unix::fs::symlink("there", folder.path().join("link")).unwrap();
         files.write(&folder.path().join("link"), b"new").unwrap();
-        assert_eq!(
-            std::fs::read(folder.path().join("there")).unwrap(),
-            b"new",
-            "as with any file that is there"
-        );
+        assert_eq!(std::fs::read(folder.path().join("there")).unwrap(), b"new", "as with any existing file");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// The paths of a journal's files.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct RunPaths {
     /// The run's folder.
     pub dir: RunDir,
     /// The sealed copy, if there is a path for one.
@@ -20,7 +20,7 @@ pub struct Places {
     pub elsewhere: Option<Arc<dyn SealSource>>,
 }
 
-impl Places {
+impl RunPaths {
     /// The sealed copy of the frozen spec.
     pub fn sealed_spec(&self) -> Option<PathBuf> {
         self.seal.as_ref().map(|path| path.with_extension("spec.json"))

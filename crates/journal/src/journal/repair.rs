@@ -1,7 +1,7 @@
 //! Repairs a journal: missing links, a lost or torn tail, foreign edits.
 
 use crate::error::JournalError;
-use crate::journal::places::{Places, open_append};
+use crate::journal::places::{RunPaths, open_append};
 use crate::journal::seal::Seal;
 use ralph_loop_protocol::id::Seq;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 const COPY: usize = 64 * 1024;
 
-pub(crate) fn relink_missing(places: &Places) {
+pub(crate) fn relink_missing(places: &RunPaths) {
     for (spare, path) in
         [(places.spare_events(), places.dir.events()), (places.spare_spec(), places.dir.spec())]
     {
@@ -88,7 +88,7 @@ pub(crate) fn catch_up(seal: &mut dyn Seal, journal: &Path, bytes: u64) -> std::
 
 /// After the user accepted that the journal was edited: the sealed copy becomes the journal again, the edited one is
 /// kept.
-pub fn restore_from_seal(places: &Places) -> Result<PathBuf, JournalError> {
+pub fn restore_from_seal(places: &RunPaths) -> Result<PathBuf, JournalError> {
     let path = places.dir.events();
     let seal = places.seal.clone().unwrap_or_default();
     let aside = path.with_file_name("events.edited.jsonl");

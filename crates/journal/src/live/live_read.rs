@@ -29,7 +29,7 @@ pub(crate) struct LiveRecords {
     pub(crate) records: Vec<LiveRecord>,
     /// Records lost before the first of these.
     pub(crate) missed: u64,
-    /// Whether it reached the end as of the start of this call.
+    /// Whether it reached the end that the stream had when this call began.
     pub(crate) to_end: bool,
 }
 

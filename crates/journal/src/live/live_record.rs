@@ -22,13 +22,13 @@ pub struct LiveRecord {
     pub iteration: u32,
     /// What it is.
     #[serde(flatten)]
-    pub body: LiveBody,
+    pub body: LivePayload,
 }
 
 /// Live output, already redacted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum LiveBody {
+pub enum LivePayload {
     /// A piece of the agent's text; pieces of one text are consecutive.
     Text {
         /// The piece.

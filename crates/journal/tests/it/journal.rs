@@ -9,7 +9,7 @@ use ralph_loop_journal::folder::artifacts::{LOG_HEAD, LOG_TAIL, OutputLog};
 use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_journal::folder::snapshot;
 use ralph_loop_journal::journal::ahead::FilesAhead;
-use ralph_loop_journal::journal::{Integrity, Journal, Places};
+use ralph_loop_journal::journal::{Integrity, Journal, RunPaths};
 use ralph_loop_journal::live::follow::Follower;
 use ralph_loop_journal::lock::{self, LockError, LockHolder, RunLock};
 use ralph_loop_journal::{JournalError, inbox};
@@ -26,7 +26,7 @@ use std::time::Duration;
 struct Folder {
     _temp: tempfile::TempDir,
     dir: RalphDir,
-    places: Places,
+    places: RunPaths,
 }
 
 fn folder() -> Folder {
@@ -35,7 +35,7 @@ fn folder() -> Folder {
     let run = dir.run(&RunId::from("r1"));
     run.create().unwrap();
     std::fs::write(run.spec(), serde_json::to_vec_pretty(&spec(temp.path())).unwrap()).unwrap();
-    let places = Places {
+    let places = RunPaths {
         dir: run,
         seal: Some(temp.path().join("outside/seals/r1.jsonl")),
         spare: Some(temp.path().join("repo/.git/ralph/r1")),
@@ -71,7 +71,7 @@ fn notice(n: usize) -> EventBody {
     EventBody::Notice { message: format!("event {n}") }
 }
 
-fn write(places: &Places, count: usize) -> Journal {
+fn write(places: &RunPaths, count: usize) -> Journal {
     let mut journal = Journal::create(places.clone(), redactor()).unwrap();
     for n in 1..=count {
         journal.append(notice(n), Timestamp::UNIX_EPOCH).unwrap();
@@ -79,7 +79,7 @@ fn write(places: &Places, count: usize) -> Journal {
     journal
 }
 
-fn reopen(places: &Places) -> (Journal, Vec<Event>, ralph_loop_journal::journal::OpenedJournal) {
+fn reopen(places: &RunPaths) -> (Journal, Vec<Event>, ralph_loop_journal::journal::OpenedJournal) {
     let mut events = Vec::new();
     let (journal, opened) =
         Journal::open(places.clone(), redactor(), &mut |e| events.push(e.clone())).unwrap();
@@ -89,7 +89,7 @@ fn reopen(places: &Places) -> (Journal, Vec<Event>, ralph_loop_journal::journal:
 #[test]
 fn journal_cut_at_any_byte_opens_with_every_whole_event() {
     let f = folder();
-    let places = Places { seal: None, spare: None, ..f.places.clone() };
+    let places = RunPaths { seal: None, spare: None, ..f.places.clone() };
     drop(write(&places, 5));
     let whole = std::fs::read(places.dir.events()).unwrap();
     for cut in 0..=whole.len() {
@@ -147,7 +147,7 @@ fn edited_journal_is_refused_with_the_position() {
 #[test]
 fn damage_in_the_middle_is_reported_with_its_line() {
     let f = folder();
-    let places = Places { seal: None, spare: None, ..f.places.clone() };
+    let places = RunPaths { seal: None, spare: None, ..f.places.clone() };
     drop(write(&places, 3));
     let text = std::fs::read_to_string(places.dir.events()).unwrap().replacen("event 2", "event \u{0}", 1);
     std::fs::write(places.dir.events(), text).unwrap();
@@ -158,7 +158,7 @@ fn damage_in_the_middle_is_reported_with_its_line() {
 #[test]
 fn newer_events_are_refused_with_line_and_reason() {
     let f = folder();
-    let places = Places { seal: None, spare: None, ..f.places.clone() };
+    let places = RunPaths { seal: None, spare: None, ..f.places.clone() };
     drop(write(&places, 2));
     let path = places.dir.events();
     let newer = "{\"seq\":3,\"at\":\"2026-11-15T12:00:00Z\",\"kind\":\"teleported\",\"to\":\"mars\"}\n";
@@ -173,7 +173,7 @@ fn newer_events_are_refused_with_line_and_reason() {
     let spec = spec(&path);
     refused(snapshot::replay(&places.dir, spec.clone()).unwrap_err());
     refused(Journal::open(places, redactor(), &mut |_| {}).map(drop).unwrap_err());
-    // A reader that only shows events shows what is there.
+    // A reader that only shows events shows the intact ones.
     let mut follower = Follower::new(&path, Seq(0));
     assert_eq!(follower.poll().unwrap().len(), 3);
 
@@ -346,7 +346,11 @@ fn lock_names_its_driver_and_old_locks_are_read() {
     let mut held = RunLock::take(&path, &me, Duration::ZERO).unwrap();
     let bare =
         r#"{"pid":PID,"run_id":"r1","since":"1970-01-01T00:00:00Z"}"#.replace("PID", &me.pid.to_string());
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), bare, "nothing is told before a driver has started");
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        bare,
+        "nothing is written before a driver has started"
+    );
     let lease =
         DriverLease { machine: Some("m1".into()), epoch: Some(Epoch(3)), version: Some("0.1.0".into()) };
     held.record_driver(&lease).unwrap();

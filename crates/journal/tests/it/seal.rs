@@ -5,7 +5,7 @@ use ralph_loop_domain::redact::Redactor;
 use ralph_loop_journal::JournalError;
 use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_journal::journal::seal::{FileSeal, Seal, Settle};
-use ralph_loop_journal::journal::{Integrity, Journal, OpenedJournal, Places};
+use ralph_loop_journal::journal::{Integrity, Journal, OpenedJournal, RunPaths};
 use ralph_loop_protocol::event::EventBody;
 use std::io::{self, Cursor, Read};
 use std::path::PathBuf;
@@ -63,14 +63,14 @@ impl Seal for Elsewhere {
 
 struct Folder {
     _temp: tempfile::TempDir,
-    places: Places,
+    places: RunPaths,
     seal: Elsewhere,
 }
 
 fn folder() -> Folder {
     let temp = tempfile::tempdir().unwrap();
     let dir = RalphDir::of(&temp.path().join("repo")).run(&"r1".into());
-    let places = Places { dir, seal: None, spare: None, elsewhere: None };
+    let places = RunPaths { dir, seal: None, spare: None, elsewhere: None };
     Folder { _temp: temp, places, seal: Elsewhere::default() }
 }
 
@@ -171,7 +171,7 @@ fn unsealed_events_are_not_journaled_and_barrier_waits_for_the_seal() {
 #[test]
 fn optional_seal_file_may_be_missing() {
     let f = folder();
-    let places = Places { seal: Some(PathBuf::from("/dev/null/no/seal.jsonl")), ..f.places.clone() };
+    let places = RunPaths { seal: Some(PathBuf::from("/dev/null/no/seal.jsonl")), ..f.places.clone() };
     let mut journal = Journal::create(places.clone(), redactor()).unwrap();
     note(&mut journal, "one").unwrap();
     drop(journal);
@@ -190,7 +190,7 @@ fn required_seal_is_never_skipped() {
     drop(journal);
     assert!(f.open().is_ok());
     *f.seal.away.lock().unwrap() = true;
-    assert!(f.open().is_err(), "whoever cannot ask who holds the run does not drive it");
+    assert!(f.open().is_err(), "a process that can't check who holds the run doesn't drive it");
     f.seal.required = false;
     assert!(f.open().is_ok(), "any other is done without");
 }

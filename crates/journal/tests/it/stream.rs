@@ -7,10 +7,10 @@ use ralph_loop_domain::redact::Redactor;
 use ralph_loop_journal::folder::layout::RunDir;
 use ralph_loop_journal::inbox;
 use ralph_loop_journal::journal::index;
-use ralph_loop_journal::journal::{Journal, Places};
+use ralph_loop_journal::journal::{Journal, RunPaths};
 use ralph_loop_journal::live::stream::{Cursor, RunStream, StreamItem, StreamStart};
 use ralph_loop_journal::live::wake::{Waker, poke};
-use ralph_loop_journal::live::{LIVE_MAX, LiveBody, LiveLog, LivePosition, LiveStream};
+use ralph_loop_journal::live::{LIVE_MAX, LiveLog, LivePayload, LivePosition, LiveStream};
 use ralph_loop_protocol::control::Control;
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::id::Seq;
@@ -28,7 +28,7 @@ fn run_in(folder: &Path) -> RunDir {
 }
 
 fn journal(run: &RunDir) -> Journal {
-    let places = Places { dir: run.clone(), seal: None, spare: None, elsewhere: None };
+    let places = RunPaths { dir: run.clone(), seal: None, spare: None, elsewhere: None };
     Journal::create(places, Arc::new(Redactor::default())).unwrap()
 }
 
@@ -58,7 +58,7 @@ fn short(item: &StreamItem) -> String {
     match item {
         StreamItem::Event(line) => line.event.seq.to_string(),
         StreamItem::Live(record) => match &record.body {
-            LiveBody::Text { text } => text.clone(),
+            LivePayload::Text { text } => text.clone(),
             other => serde_json::to_value(other).unwrap()["kind"].to_string(),
         },
         StreamItem::Missed(n) => format!("missed {n}"),
@@ -76,7 +76,7 @@ fn live_output_is_ordered_between_its_events() {
     append(&mut journal, 1);
     live.text(moment(1), &LiveStream::Agent, b"hel");
     live.text(moment(1), &LiveStream::Agent, b"lo");
-    live.note(moment(1), &LiveBody::ToolCall { name: "edit".into(), what: "a.rs".into() });
+    live.note(moment(1), &LivePayload::ToolCall { name: "edit".into(), what: "a.rs".into() });
     live.flush();
     append(&mut journal, 2);
     live.text(moment(3), &LiveStream::Check("tests".into()), b"ok");
@@ -132,7 +132,7 @@ fn late_reader_starts_at_a_valid_mark() {
         );
     }
     // The next writer rebuilds the marks.
-    let places = Places { dir: run.clone(), seal: None, spare: None, elsewhere: None };
+    let places = RunPaths { dir: run.clone(), seal: None, spare: None, elsewhere: None };
     let (mut again, _) = Journal::open(places, Arc::new(Redactor::default()), &mut |_| {}).unwrap();
     assert_eq!(std::fs::read_to_string(run.index()).unwrap(), marks);
     append(&mut again, index::EVERY as usize);
@@ -356,7 +356,7 @@ impl Story {
             Happening::Show(n) => {
                 for _ in 0..*n {
                     self.shown += 1;
-                    self.live.note(moment(self.seq), &LiveBody::Activity { text: "a".into() });
+                    self.live.note(moment(self.seq), &LivePayload::Activity { text: "a".into() });
                 }
                 self.live.flush();
             }

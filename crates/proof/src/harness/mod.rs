@@ -186,6 +186,9 @@ mod tests {
             "check.sh",
             "a/fixtures/x.json",
             "test_data/a",
+            "crates/testkit/src/lib.rs",
+            "checks/a.sh",
+            "src/ATests.java",
             "test-utils/a.js",
         ] {
             assert!(harness.matched(path).is_some(), "{path}");

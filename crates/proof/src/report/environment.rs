@@ -1,6 +1,8 @@
 //! Environment faults: a program, module or permission that a check lacks, with the fix. What the task itself
 //! asks for doesn't count.
 
+use std::path::Path;
+
 /// What is missing in the environment, with the fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvironmentFault {
@@ -102,6 +104,22 @@ pub fn refused_port(output: &str) -> Option<u16> {
     })
 }
 
+/// The first path that an output reports as missing or forbidden and that `hides` knows to be out of sight.
+pub fn hidden_path(output: &str, hides: impl Fn(&Path) -> bool) -> Option<&str> {
+    output.lines().rev().take(LINES_MAX).find_map(|line| {
+        let folded = line.to_ascii_lowercase();
+        let signs =
+            ["no such file", "not found", "enoent", "does not exist", "doesn't exist", "permission denied"];
+        if !signs.iter().any(|sign| folded.contains(sign)) {
+            return None;
+        }
+        let words =
+            line.split(|c: char| c.is_whitespace() || QUOTES.contains(&c) || ",;()[]{}<>=".contains(c));
+        let paths = words.map(|word| word.trim_end_matches([':', '.'])).filter(|word| word.len() > 1);
+        paths.into_iter().find(|word| word.starts_with('/') && hides(Path::new(word)))
+    })
+}
+
 const QUOTES: [char; 5] = ['\'', '"', '`', '‘', '’'];
 
 /// The program that a shell, `env`, `make` or the engine couldn't find.
@@ -189,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_lacks_is_told_with_its_cure() {
+    fn missing_tools_are_reported_with_a_fix() {
         for (code, output, want) in [
             (127, "sh: 1: pytest: not found\n", "`pytest` is not installed; run `pip install pytest`"),
             (
@@ -247,7 +265,23 @@ mod tests {
     }
 
     #[test]
-    fn what_the_task_asks_for_is_an_ordinary_failure() {
+    fn a_missing_path_outside_the_sandbox_is_found() {
+        let hides = |path: &Path| path.starts_with("/srv");
+        for line in [
+            "cat: /srv/data/x.csv: No such file or directory",
+            "FileNotFoundError: [Errno 2] No such file or directory: '/srv/data/x.csv'",
+            "Error: ENOENT: no such file or directory, open '/srv/data/x.csv'",
+            "sh: 1: cannot open /srv/data/x.csv: Permission denied",
+        ] {
+            assert_eq!(hidden_path(line, hides), Some("/srv/data/x.csv"), "{line}");
+        }
+        for line in ["reads /srv/data/x.csv", "cat: /usr/x: No such file or directory", "a/srv/x not found"] {
+            assert_eq!(hidden_path(line, hides), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn failures_of_requested_work_are_ordinary() {
         for (code, output) in [
             (1, "ModuleNotFoundError: No module named 'calc'\n"),
             (127, "sh: 1: ./build.sh: not found\n"),

@@ -15,149 +15,7 @@ const LABEL_MAX: usize = 40;
 /// Larger numbers are ids, hashes or times.
 const VALUE_MAX: f64 = 1e12;
 
-const HIGHER: &[&str] = &[
-    "ok",
-    "pass",
-    "passed",
-    "passes",
-    "passing",
-    "correct",
-    "accuracy",
-    "score",
-    "coverage",
-    "covered",
-    "success",
-    "successes",
-    "succeed",
-    "succeeded",
-    "solved",
-    "done",
-    "matched",
-    "f1",
-    "precision",
-    "recall",
-    "throughput",
-    "ops",
-    "rps",
-    "qps",
-    "speedup",
-    "hits",
-    "completed",
-    "complete",
-    "green",
-    "reward",
-    "auc",
-    "bleu",
-    "resolved",
-    "supported",
-];
-const LOWER: &[&str] = &[
-    "fail",
-    "fails",
-    "failed",
-    "failing",
-    "failure",
-    "failures",
-    "error",
-    "errors",
-    "left",
-    "remaining",
-    "remain",
-    "missing",
-    "miss",
-    "misses",
-    "missed",
-    "wrong",
-    "todo",
-    "problem",
-    "problems",
-    "warnings",
-    "violations",
-    "issues",
-    "p50",
-    "p90",
-    "p95",
-    "p99",
-    "p999",
-    "latency",
-    "loss",
-    "rmse",
-    "mae",
-    "mse",
-    "leaks",
-    "leaked",
-    "conflicts",
-    "unsolved",
-    "unresolved",
-    "open",
-    "broken",
-    "red",
-    "mismatch",
-    "mismatches",
-    "mismatched",
-    "diffs",
-    "differences",
-    "regressions",
-    "perplexity",
-    "distance",
-    "gap",
-    "size",
-    "allocations",
-    "incorrect",
-    "unsupported",
-    "uncovered",
-];
-/// After these words a number is a time, a counter or a name.
-const NOT_MEASURED: &[&str] = &[
-    "took",
-    "in",
-    "after",
-    "elapsed",
-    "duration",
-    "time",
-    "at",
-    "line",
-    "column",
-    "port",
-    "pid",
-    "seed",
-    "run",
-    "iteration",
-    "attempt",
-    "build",
-    "step",
-    "epoch",
-    "try",
-    "version",
-    "exit",
-    "code",
-    "status",
-    "signal",
-    "shard",
-    "worker",
-    "thread",
-    "timeout",
-    "within",
-    "of",
-    "id",
-    "job",
-    "date",
-    "year",
-    "limit",
-    "expected",
-    "least",
-    "most",
-    "target",
-    "required",
-    "threshold",
-    "batch",
-    "chunk",
-    "test",
-    "case",
-    "round",
-    "uptime",
-    "since",
-];
+const WORDS: &str = include_str!("numbers.txt");
 const TIME_UNITS: &[&str] =
     &["s", "sec", "secs", "second", "seconds", "min", "mins", "minutes", "h", "hours"];
 
@@ -348,7 +206,7 @@ fn direction(clause: &[Piece], at: usize, share: bool, named_before: bool) -> Op
         _ => None,
     };
     let before = (0..at).rev().find(|i| !matches!(&clause[*i], Piece::Word(word) if word == ":"));
-    if before.and_then(word).is_some_and(|word| NOT_MEASURED.contains(&word)) {
+    if before.and_then(word).is_some_and(|word| meaning(word) == Some("skip")) {
         return None;
     }
     // A share is named by any word in its clause, other numbers by the words up to the next number.
@@ -382,11 +240,19 @@ fn direction(clause: &[Piece], at: usize, share: bool, named_before: bool) -> Op
     near(&one, count).or_else(|| near(&other, count))
 }
 
+fn meaning(word: &str) -> Option<&'static str> {
+    WORDS
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .find_map(|(meaning, known)| (known == word).then_some(meaning))
+}
+
 fn rises(word: &str) -> Option<bool> {
-    if HIGHER.contains(&word) {
-        return Some(true);
+    match meaning(word)? {
+        "higher" => Some(true),
+        "lower" => Some(false),
+        _ => None,
     }
-    LOWER.contains(&word).then_some(false)
 }
 
 fn hash(text: &str) -> u32 {
@@ -402,7 +268,16 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_say_how_far_the_work_is() {
+    fn each_word_has_one_meaning() {
+        let mut words = std::collections::BTreeSet::new();
+        for line in WORDS.lines().filter(|line| !line.starts_with('#')) {
+            let (meaning, word) = line.split_once(' ').unwrap();
+            assert!(["higher", "lower", "skip"].contains(&meaning) && words.insert(word), "{line}");
+        }
+    }
+
+    #[test]
+    fn named_numbers_show_progress() {
         for (output, want) in [
             ("5/10 cases ok\n", vec![(5.0, true)]),
             ("5 of 10 cases passed\n", vec![(5.0, true)]),
@@ -420,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn times_counters_places_and_numbers_without_a_word_say_nothing() {
+    fn times_counters_paths_and_unnamed_numbers_are_skipped() {
         for output in [
             "done in 17 ms\n",
             "took 3 s\n",
@@ -438,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_line_has_the_same_key_and_the_last_one_counts() {
+    fn last_of_equal_lines_counts() {
         let numbers = measured("3/10 cases ok\n5/10 cases ok\n");
         assert_eq!(numbers.len(), 1);
         assert_eq!((numbers[0].value, numbers[0].key), (5000, measured("9/10 cases ok\n")[0].key));

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_before_its_result_is_noticed() {
+    fn output_without_a_result_is_detected() {
         let scan = |text: &str| {
             let mut scanner = TestScanner::default();
             scanner.feed(text.as_bytes());

@@ -35,10 +35,10 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
                 (Rung::Nudge, ..) => "next: a session that is shown the evidence".to_owned(),
                 (Rung::Rotate, ..) => "next: a fresh session that knows what was tried".to_owned(),
                 (_, _, Some((agent, model))) => format!("next: {agent} with {model}"),
-                (_, Some(agent), _) => format!("next: another agent than {agent}"),
+                (_, Some(agent), _) => format!("next: an agent other than {agent}"),
                 (Rung::Fallback, ..) => "next: a fallback".to_owned(),
                 (Rung::Doctor, ..) => "next: a session that knows what the doctor found".to_owned(),
-                (Rung::Pause, ..) => "next: a person must look".to_owned(),
+                (Rung::Pause, ..) => "next: waiting for you".to_owned(),
             };
             (Tone::Attention, text)
         }

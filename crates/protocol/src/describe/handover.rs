@@ -40,10 +40,10 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
                     format!("pull request holds the proof (still a draft): {}", news.url)
                 }
                 (PrOccasion::Asked, _) => {
-                    format!("pull request says what a person is asked (a draft): {}", news.url)
+                    format!("pull request asks you to decide (a draft): {}", news.url)
                 }
                 (PrOccasion::Stopped, _) => {
-                    format!("pull request says how far it came (a draft): {}", news.url)
+                    format!("pull request reports how far the run came (a draft): {}", news.url)
                 }
             };
             (if news.why == PrOccasion::Proven { Tone::Good } else { Tone::Plain }, text)
@@ -85,7 +85,7 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
                 news.prs.iter().map(|pr| format!("#{} ({})", pr.number, pr.files.join(", "))).collect();
             (Tone::Attention, format!("other pull requests touch the same files: {}", list.join("; ")))
         }
-        EventBody::Moved(news) => (Tone::Attention, format!("going on here, from {}", news.from)),
+        EventBody::Moved(news) => (Tone::Attention, format!("continuing here, from {}", news.from)),
         // Nothing was changed, and no branch is checked out.
         EventBody::Published { branch, .. } if branch.is_empty() => {
             (Tone::Good, "the result is what is checked out: nothing was changed".into())

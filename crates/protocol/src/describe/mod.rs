@@ -98,7 +98,7 @@ pub fn describe_in(event: &Event, zone: Option<&TimeZone>) -> Option<(Tone, Stri
         | EventBody::Published { .. } => handover::words(&event.body, &moment)?,
         EventBody::EffectIntended(intended) => (Tone::Muted, format!("about to {}", intended.effect.words())),
         EventBody::Suspended { by } => {
-            (Tone::Attention, format!("suspended by {by}; `ralph resume` goes on"))
+            (Tone::Attention, format!("suspended by {by}; `ralph resume` continues"))
         }
         EventBody::Finished { reason, summary } => {
             let tone = if *reason == EndReason::Completed { Tone::Good } else { Tone::Bad };

@@ -12,14 +12,14 @@ pub(super) fn words(body: &EventBody) -> Option<(Tone, String)> {
         EventBody::RunCreated { title, .. } => (Tone::Plain, format!("run created: {title}")),
         EventBody::DriverStarted { torn_bytes, .. } if *torn_bytes > 0 => (
             Tone::Attention,
-            format!("going on from the journal; {torn_bytes} bytes of a torn last line were set aside"),
+            format!("continuing from the journal; set aside {torn_bytes} bytes of a torn last line"),
         ),
         EventBody::DriverStarted { .. } | EventBody::Placed(_) => return None,
         EventBody::Prepared { baseline, checks, .. } => {
             let branch = baseline.branch.as_deref().unwrap_or("a detached HEAD");
             let dirty = match baseline.dirty_total {
                 0 => "clean".to_owned(),
-                n => format!("{} with changes of yours, left as they are", count(n, "file")),
+                n => format!("{} with your uncommitted changes, which stay untouched", count(n, "file")),
             };
             let checks = checks.as_ref().map(|checks| format!("; {}", at_the_start(checks)));
             let (head, checks) = (baseline.head.short(), checks.unwrap_or_default());
@@ -105,9 +105,9 @@ fn cause_words(cause: StopCause) -> &'static str {
     match cause {
         StopCause::Cancelled => "cancelled",
         StopCause::Suspended => "the run was suspended",
-        StopCause::Rotated => "a fresh one was asked for",
+        StopCause::Rotated => "a fresh session was requested",
         StopCause::Skipped => "its agent was skipped",
-        StopCause::Hopeless => "waiting for it was hopeless",
+        StopCause::Hopeless => "gave up waiting",
         StopCause::Budget => "a budget was used up",
     }
 }
@@ -118,9 +118,9 @@ impl SandboxGone {
         match self.fate {
             SandboxFate::Destroyed => (Tone::Muted, format!("the sandbox {id} was removed")),
             SandboxFate::Stopped => {
-                (Tone::Muted, format!("the sandbox {id} is stopped until the run goes on"))
+                (Tone::Muted, format!("the sandbox {id} is stopped until the run continues"))
             }
-            SandboxFate::Kept => (Tone::Muted, format!("the sandbox {id} stays, as asked")),
+            SandboxFate::Kept => (Tone::Muted, format!("the sandbox {id} is kept, as requested")),
             SandboxFate::Lost => {
                 (Tone::Attention, format!("the sandbox {id} is lost; another one takes its place"))
             }

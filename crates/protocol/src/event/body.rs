@@ -51,7 +51,7 @@ pub enum EventBody {
         /// Fingerprints of local programs and settings that checks depend on.
         #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
         surroundings: std::collections::BTreeMap<String, String>,
-        /// Check results before the first session, in a clean checkout of the start.
+        /// Check results before the first session, in a clean checkout of the original files.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checks: Option<BaselineChecks>,
     },

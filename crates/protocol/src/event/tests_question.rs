@@ -43,7 +43,7 @@ impl TestsQuestion {
         };
         names.truncate(NAMED);
         format!(
-            "{who} changed what decides the checks: {}{more}. With the originals, {}",
+            "{who} changed tests or build files that decide the checks: {}{more}. With the originals, {}",
             names.join(", "),
             self.fails()
         )
@@ -144,7 +144,7 @@ mod tests {
         };
         assert_eq!(
             question.message("codex"),
-            "codex changed what decides the checks: tests/a.py, tests/b.py. With the originals, 1 of 44 tests fails: test_drain"
+            "codex changed tests or build files that decide the checks: tests/a.py, tests/b.py. With the originals, 1 of 44 tests fails: test_drain"
         );
         let details = question.details().join("\n");
         for word in ["tests/a.py: changed: tests", "tests with the originals: exit code 1", "got [1, 3, 2]"] {

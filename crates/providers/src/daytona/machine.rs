@@ -30,7 +30,7 @@ impl DaytonaMachine {
 
     /// The working folder of the vendor's image.
     pub fn home(&self, http: &VendorClient) -> Result<String, ProviderError> {
-        let folder: Folder = http.json(&self.toolbox("look at a sandbox", Method::GET, "/work-dir"))?;
+        let folder: Folder = http.json(&self.toolbox("read a sandbox's state", Method::GET, "/work-dir"))?;
         Ok(folder.dir)
     }
 
@@ -43,7 +43,7 @@ impl DaytonaMachine {
     }
 
     fn fetch(&self, http: &VendorClient) -> Result<SandboxDto, ProviderError> {
-        http.json(&self.api("look at a sandbox", Method::GET, ""))
+        http.json(&self.api("read a sandbox's state", Method::GET, ""))
     }
 
     /// Waits until it runs, starting it if it is stopped.

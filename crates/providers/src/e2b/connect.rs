@@ -37,7 +37,8 @@ pub(crate) fn ended(mut bytes: &[u8]) -> Result<Ended, String> {
             return Err("a frame is cut off".into());
         };
         bytes = rest;
-        let value: Value = serde_json::from_slice(body).map_err(|e| format!("a frame is no JSON: {e}"))?;
+        let value: Value =
+            serde_json::from_slice(body).map_err(|e| format!("a frame isn't valid JSON: {e}"))?;
         if head[0] & LAST != 0 {
             return match &value["error"] {
                 Value::Null if over => Ok(ended),

@@ -38,8 +38,12 @@ impl E2bMachine {
     }
 
     pub fn home(&self, http: &VendorClient) -> Result<String, ProviderError> {
-        let out = self.done(http, "look at a sandbox", "printf %s \"$HOME\"")?;
-        if out.starts_with('/') { Ok(out) } else { Err(http.garbled("look at a sandbox", "it has no home")) }
+        let out = self.done(http, "read a sandbox's state", "printf %s \"$HOME\"")?;
+        if out.starts_with('/') {
+            Ok(out)
+        } else {
+            Err(http.garbled("read a sandbox's state", "it has no home"))
+        }
     }
 
     fn api(&self, what: &str, method: Method, rest: &str) -> VendorRequest {
@@ -200,7 +204,7 @@ impl Machine for E2bMachine {
     }
 
     fn stop(&self, http: &VendorClient) -> Result<(), ProviderError> {
-        let look = || http.json::<Known>(&self.api("look at a sandbox", Method::GET, ""));
+        let look = || http.json::<Known>(&self.api("read a sandbox's state", Method::GET, ""));
         if look()?.state == "paused" {
             return Ok(());
         }

@@ -215,7 +215,8 @@ fn ran(body: &[u8]) -> Result<Shell, String> {
     let mut shell = Shell { code: 0, out: String::new() };
     let mut over = false;
     for line in body.split(|b| *b == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
-        let line: Value = serde_json::from_slice(line).map_err(|e| format!("a line is no JSON: {e}"))?;
+        let line: Value =
+            serde_json::from_slice(line).map_err(|e| format!("a line isn't valid JSON: {e}"))?;
         if let Some(code) = line["command"]["exitCode"].as_i64() {
             shell.code = i32::try_from(code).unwrap_or(-1);
             over = true;

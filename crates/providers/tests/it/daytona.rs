@@ -91,7 +91,7 @@ fn only_ours_are_listed_and_swept() {
     let provider = Daytona::new(options(&fake));
     let kept = provider.create(&spec("kept")).unwrap();
     let gone = provider.create(&spec("gone")).unwrap();
-    let foreign = fake.make_foreign("somebody-else");
+    let foreign = fake.make_foreign("another-owner");
     let mut ids: Vec<String> = provider.list().unwrap().into_iter().map(|info| info.id).collect();
     ids.sort();
     assert_eq!(ids, [kept.id(), gone.id()]);
@@ -100,7 +100,7 @@ fn only_ours_are_listed_and_swept() {
     let swept = sweep(&provider, &BTreeSet::from([RunId::new("kept")])).unwrap();
     assert_eq!(swept, [gone.id()]);
     assert_eq!(provider.list().unwrap().len(), 1);
-    assert!(fake.asked(&foreign).is_some(), "somebody else's sandbox is gone");
+    assert!(fake.asked(&foreign).is_some(), "another owner's sandbox is gone");
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn only_ours_are_listed_and_swept() {
     let kept = provider.create(&spec("kept")).unwrap();
     let gone = provider.create(&spec("gone")).unwrap();
     gone.stop().unwrap();
-    let foreign = fake.make_foreign("somebody-else");
+    let foreign = fake.make_foreign("another-owner");
     let mut ids: Vec<String> = provider.list().unwrap().into_iter().map(|info| info.id).collect();
     ids.sort();
     assert_eq!(ids, [kept.id(), gone.id()]);
@@ -87,7 +87,7 @@ fn only_ours_are_listed_and_swept() {
     let swept = sweep(&provider, &BTreeSet::from([RunId::new("kept")])).unwrap();
     assert_eq!(swept, [gone.id()]);
     assert_eq!(provider.list().unwrap().len(), 1);
-    assert!(fake.asked(&foreign).is_some(), "somebody else's sandbox is gone");
+    assert!(fake.asked(&foreign).is_some(), "another owner's sandbox is gone");
 }
 
 #[test]

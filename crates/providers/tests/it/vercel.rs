@@ -73,16 +73,16 @@ fn only_ours_are_listed_and_swept() {
     let provider = Vercel::new(options(&fake));
     let kept = provider.create(&spec("kept")).unwrap();
     let gone = provider.create(&spec("gone")).unwrap();
-    fake.make_foreign("somebody-else");
+    fake.make_foreign("another-owner");
     let mut ids: Vec<String> = provider.list().unwrap().into_iter().map(|info| info.id).collect();
     ids.sort();
     assert_eq!(ids, [gone.id(), kept.id()]);
-    assert!(provider.attach("somebody-else").unwrap().is_none());
-    provider.destroy("somebody-else").unwrap();
+    assert!(provider.attach("another-owner").unwrap().is_none());
+    provider.destroy("another-owner").unwrap();
     let swept = sweep(&provider, &BTreeSet::from([RunId::new("kept")])).unwrap();
     assert_eq!(swept, [gone.id()]);
     assert_eq!(provider.list().unwrap().len(), 1);
-    assert!(fake.asked("somebody-else").is_some(), "somebody else's sandbox is gone");
+    assert!(fake.asked("another-owner").is_some(), "another owner's sandbox is gone");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The guard without the rest of `ralph`, and a killable process that owns a sandbox; for this crate's tests.
 
-#![allow(clippy::disallowed_methods, reason = "a program of its own: its border")]
+#![allow(clippy::disallowed_methods, reason = "a separate program may use these directly")]
 
 use ralph_loop_domain::ports::{ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
 use ralph_loop_sandbox::{LocalOptions, LocalSandbox};

@@ -41,7 +41,7 @@ fn folder(options: &DockerOptions) -> Option<String> {
 }
 
 /// Whether a container with these labels works on the workspace. One from another machine, or from before the folder
-/// was recreated, shows a folder that no one else sees.
+/// was recreated, mounts a different folder.
 pub(super) fn works_on(labels: &Value, options: &DockerOptions) -> bool {
     let same = |label: &str, own: Option<&str>| labels[label].as_str().is_none_or(|made| Some(made) == own);
     same(LABEL_ROOT, root(options).to_str()) && same(LABEL_FOLDER, folder(options).as_deref())

@@ -6,8 +6,8 @@ use super::exec::ExecTarget;
 use crate::shell::Shell as _;
 use crate::shell::files::Files;
 use ralph_loop_domain::ports::{
-    ExecOutcome, ExecRequest, ExecSink, LABEL_OURS, ManagedSandbox, Preview, Sandbox, SandboxCapabilities,
-    SandboxError, Surroundings, WriteMode,
+    ExecOutcome, ExecRequest, ExecSink, HostAccess, LABEL_OURS, ManagedSandbox, Preview, Sandbox,
+    SandboxCapabilities, SandboxError, WriteMode,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ impl DockerSandbox {
 pub(super) fn destroy(engine: &Engine, id: &str) -> Result<(), SandboxError> {
     let name = match engine.inspect(id)? {
         Some(found) if found["Config"]["Labels"][LABEL_OURS].is_null() => {
-            return Err(SandboxError::Broken(format!("`{id}` was not made by ralph; it stays as it is")));
+            return Err(SandboxError::Broken(format!("`{id}` wasn't created by ralph; not changed")));
         }
         Some(found) => found["Name"].as_str().unwrap_or(id).trim_start_matches('/').to_owned(),
         None => id.to_owned(),
@@ -66,7 +66,7 @@ impl Sandbox for DockerSandbox {
         "docker"
     }
     fn capabilities(&self) -> SandboxCapabilities {
-        SandboxCapabilities { surroundings: Surroundings::Own }
+        SandboxCapabilities { surroundings: HostAccess::Own }
     }
     fn root(&self) -> &Path {
         &self.root

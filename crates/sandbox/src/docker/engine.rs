@@ -48,7 +48,7 @@ impl Engine {
         let told: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
         let (theirs, oldest) = (version(&told["ApiVersion"]), version(&told["MinAPIVersion"]));
         let Some(theirs) = theirs else {
-            let what = format!("what listens at {} is no container engine", self.address);
+            let what = format!("the server at {} isn't a container engine", self.address);
             return Err(SandboxError::Broken(what));
         };
         let (major, minor) = theirs.min(KNOWN).max(oldest.unwrap_or(KNOWN.min(theirs)));
@@ -104,7 +104,7 @@ impl Engine {
         match reply.status {
             200 => Ok(serde_json::from_slice(&reply.body).ok()),
             404 | 400 => Ok(None),
-            _ => Err(refused("the container could not be looked at", &reply)),
+            _ => Err(refused("can't read the container's state", &reply)),
         }
     }
 
@@ -213,12 +213,8 @@ impl Engine {
     }
 
     pub(super) fn exec_state(&self, id: &str) -> Result<ExecState, SandboxError> {
-        let told = self.must(
-            "a command could not be looked at",
-            "GET",
-            &format!("/exec/{}/json", escape(id)),
-            None,
-        )?;
+        let told =
+            self.must("can't read a command's state", "GET", &format!("/exec/{}/json", escape(id)), None)?;
         let code = told["ExitCode"].as_i64().and_then(|code| i32::try_from(code).ok());
         Ok(ExecState { running: told["Running"].as_bool().unwrap_or(false), code: code.unwrap_or(-1) })
     }

@@ -3,7 +3,7 @@
 use super::engine::Engine;
 use super::frames::Frames;
 use super::http::Connection;
-use crate::shell::tree::{self, Whose};
+use crate::shell::tree::{self, ProcessScope};
 use crate::shell::{HELPER, MARK, ScriptOutput, Shell, new_mark, wrap};
 use ralph_loop_domain::ports::{ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, Stdin, Stream};
 use serde_json::json;
@@ -67,7 +67,7 @@ impl ExecTarget<'_> {
         let mut running = self.begin(&argv, &request.env, &mark, &request.stdin)?;
         let mut out = Output { sink, mark: &mark, held: Vec::new(), stderr_begun: false };
         let end = running.watch(self.engine, request, &mut out)?;
-        let whose = || Whose::Command { mark: &mark, alone: busy.alone() };
+        let whose = || ProcessScope::Command { mark: &mark, alone: busy.alone() };
         if end.is_some() {
             // If it fails (no room for a process), the next step makes up for it.
             let _ = tree::terminate(self, whose());
@@ -92,7 +92,7 @@ impl ExecTarget<'_> {
     }
 
     /// Ends processes, even if they have used up the container's process limit.
-    pub(super) fn kill(&self, whose: Whose<'_>) -> Result<u32, SandboxError> {
+    pub(super) fn kill(&self, whose: ProcessScope<'_>) -> Result<u32, SandboxError> {
         let first = match tree::kill(self, whose) {
             Ok(count) => return Ok(count),
             Err(error) => error,
@@ -349,7 +349,7 @@ impl Drop for Running {
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "a tick between two questions to the engine; the sink is asked in between"
+    reason = "waits between two requests to the engine; the sink can stop it in between"
 )]
 fn pause() {
     std::thread::sleep(Duration::from_millis(20));

@@ -19,7 +19,7 @@ pub use http::Address;
 pub use options::{DOCKERFILE, DockerOptions, Network, ProxySocket};
 
 use crate::shell::Shell as _;
-use crate::shell::tree::Whose;
+use crate::shell::tree::ProcessScope;
 use engine::Engine;
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
@@ -110,7 +110,7 @@ impl DockerProvider {
             return Ok(());
         }
         Err(SandboxError::Broken(
-            "the way out of the container does not start; put `socat` into its image".to_owned(),
+            "the container's network proxy doesn't start; install `socat` in its image".to_owned(),
         ))
     }
 
@@ -180,7 +180,7 @@ impl SandboxProvider for DockerProvider {
         }
         if was_running {
             // A crashed process may have left commands running.
-            sandbox.exec_target().kill(Whose::All)?;
+            sandbox.exec_target().kill(ProcessScope::All)?;
         }
         Ok(Box::new(sandbox))
     }

@@ -40,7 +40,7 @@ pub(super) fn spawn(
     let own = os::guard_mark(guard).and_then(|mark| CString::new(mark).ok());
     env.extend(own.as_deref());
     let program = Program::new(candidates(&argv, &env), &argv, &env);
-    let started = raw::run_beside(&|| {
+    let started = raw::spawn_tracer(&|| {
         let Err(Failure(stage, errno)) =
             become_command((guard, mark), &streams, variables.as_ref(), &program);
         [stage as i32, errno as i32]

@@ -81,7 +81,7 @@ impl Guard {
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)?;
         // A terminal's Ctrl-C goes to its foreground group. Fails only if we already lead a group.
         setsid().ok();
-        crate::os::adopt_orphans()?;
+        crate::os::become_subreaper()?;
         crate::os::set_name(c"ralph-guard");
         // A guard must not keep a folder busy that the user wants to unmount.
         chdir("/")?;
@@ -101,7 +101,7 @@ impl Guard {
         if wire::answer(&self.socket, FromGuard::Ready).is_err() {
             return 1;
         }
-        crate::os::raw::let_go_of_code();
+        crate::os::raw::release_code_pages();
         loop {
             self.wait();
             if self.deadline.as_ref().is_some_and(Deadline::is_over) {

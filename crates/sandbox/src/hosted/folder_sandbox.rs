@@ -3,8 +3,8 @@
 use super::mirror::FolderMirror;
 use super::{HostedOptions, Logins, is_of_run, part_of};
 use ralph_loop_domain::ports::{
-    Dismissal, Exchange, ManagedSandbox, Resources, Sandbox, SandboxError, SandboxKeeper, SandboxNews,
-    SandboxProvider,
+    Dismissal, ManagedSandbox, Resources, Sandbox, SandboxError, SandboxEvent, SandboxKeeper,
+    SandboxProvider, SharedDir,
 };
 use ralph_loop_protocol::event::{SandboxFate, SandboxGone, SandboxReady};
 use ralph_loop_protocol::id::RunId;
@@ -22,7 +22,7 @@ const NEWS_MAX: usize = 100;
 
 pub(super) struct RunSandboxes {
     options: HostedOptions,
-    news: Mutex<Vec<SandboxNews>>,
+    news: Mutex<Vec<SandboxEvent>>,
 }
 
 impl RunSandboxes {
@@ -30,7 +30,7 @@ impl RunSandboxes {
         Self { options, news: Mutex::new(Vec::new()) }
     }
 
-    fn tell(&self, news: SandboxNews) {
+    fn tell(&self, news: SandboxEvent) {
         let mut all = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() < NEWS_MAX && !all.contains(&news) {
             all.push(news);
@@ -38,7 +38,7 @@ impl RunSandboxes {
     }
 
     fn gone(&self, id: &str, fate: SandboxFate) {
-        self.tell(SandboxNews::Gone(SandboxGone { id: id.to_owned(), fate }));
+        self.tell(SandboxEvent::Gone(SandboxGone { id: id.to_owned(), fate }));
     }
 }
 
@@ -92,7 +92,7 @@ impl FolderSandbox {
         if sized && !temporary && !provider.capabilities().resources {
             let words =
                 format!("the size of the sandbox does not count: this version of {kind} cannot choose one");
-            run_sandboxes.tell(SandboxNews::Notice(words));
+            run_sandboxes.tell(SandboxEvent::Notice(words));
         }
         let now = Mutex::new(Now { provider, sandbox: None, generation: 0, losses: 0, identity_due: false });
         Ok(Self { run_sandboxes: Arc::clone(run_sandboxes), host, run, kind, temporary, mirror, now })
@@ -155,7 +155,7 @@ impl FolderSandbox {
     }
 
     pub(super) fn notice(&self, words: String) {
-        self.run_sandboxes.tell(SandboxNews::Notice(words));
+        self.run_sandboxes.tell(SandboxEvent::Notice(words));
     }
 
     pub(super) fn tidy(&self) -> Result<(), SandboxError> {
@@ -176,7 +176,7 @@ impl FolderSandbox {
             }
             let hourly = self.run_sandboxes.options.hourly.or_else(|| now.provider.hourly(&spec.resources));
             let (provider, id) = (self.kind.to_owned(), made.id().to_owned());
-            self.run_sandboxes.tell(SandboxNews::Ready(SandboxReady { provider, id, hourly }));
+            self.run_sandboxes.tell(SandboxEvent::Ready(SandboxReady { provider, id, hourly }));
             now.identity_due = true;
             now.sandbox = Some(made);
             now.generation += 1;
@@ -189,7 +189,7 @@ impl FolderSandbox {
         }
     }
 
-    pub(super) fn exchange(&self) -> Option<Exchange> {
+    pub(super) fn exchange(&self) -> Option<SharedDir> {
         self.run_sandboxes.options.maker.exchange(&self.host)
     }
 
@@ -325,7 +325,7 @@ impl HostedKeeper {
 }
 
 impl SandboxKeeper for HostedKeeper {
-    fn news(&self) -> Vec<SandboxNews> {
+    fn news(&self) -> Vec<SandboxEvent> {
         std::mem::take(
             &mut *self.folder_sandbox.run_sandboxes.news.lock().unwrap_or_else(PoisonError::into_inner),
         )
@@ -345,7 +345,7 @@ impl SandboxKeeper for HostedKeeper {
         if now.provider.capabilities().stop_start {
             match sandbox.stop() {
                 Ok(()) => run_sandboxes.gone(sandbox.id(), SandboxFate::Stopped),
-                Err(error) => run_sandboxes.tell(SandboxNews::Notice(format!(
+                Err(error) => run_sandboxes.tell(SandboxEvent::Notice(format!(
                     "the sandbox {} could not be stopped: {error}",
                     sandbox.id()
                 ))),

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shared() {
+    fn shared_paths() {
         for path in ["a", "src/a.rs", ".gitignore", ".ralph/progress.md", ".ralph/errors.log"] {
             assert!(is_shared(path) && comes_back(path), "{path}");
         }

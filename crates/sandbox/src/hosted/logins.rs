@@ -52,18 +52,21 @@ impl Logins {
 }
 
 impl LoggedIn<'_> {
-    /// Removes them again and keeps what was renewed. Only plain files that hold a token are copied back.
-    pub(super) fn log_out(self, sandbox: &dyn Sandbox) -> Result<(), SandboxError> {
+    /// Removes them again and keeps what was renewed.
+    pub(super) fn log_out(mut self, sandbox: &dyn Sandbox) -> Result<(), SandboxError> {
         if self.files.is_empty() {
             return Ok(());
         }
         let paths: Vec<&str> = self.files.iter().filter_map(|(file, _)| file.path.to_str()).collect();
-        for member in inside::log_out(sandbox, &paths)? {
-            let known = self.files.iter().find(|(file, _)| file.path.to_str() == Some(&member.path));
-            if let (Some((file, known)), Body::File(new)) = (known, &member.body) {
-                take_back(&self.logins.home, file, known, new);
-            }
-        }
+        let left = inside::log_out(sandbox, &paths)?;
+        take_back(&self.logins.home, &mut self.files, |path| {
+            left.iter().find(|member| path.to_str() == Some(&member.path)).and_then(|member| {
+                match &member.body {
+                    Body::File(bytes) => Some(bytes.clone()),
+                    _ => None,
+                }
+            })
+        });
         Ok(())
     }
 }

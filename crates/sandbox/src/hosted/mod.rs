@@ -19,8 +19,8 @@ use crate::local::files;
 use folder_sandbox::{Connection, FolderSandbox, RunSandboxes};
 use mirror::FolderMirror;
 use ralph_loop_domain::ports::{
-    Credentials, Exchange, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities,
-    SandboxError, SandboxProvider, SandboxSpec, Surroundings, WriteMode,
+    Credentials, ExecEnd, ExecOutcome, ExecRequest, ExecSink, HostAccess, Sandbox, SandboxCapabilities,
+    SandboxError, SandboxProvider, SandboxSpec, SharedDir, WriteMode,
 };
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::money::Usd;
@@ -44,7 +44,7 @@ pub fn read_anything(bytes: &[u8]) -> usize {
 pub type Variables = Arc<dyn Fn(&[String]) -> Vec<(String, String)> + Send + Sync>;
 
 /// The arguments that decide about keys and logins: only an agent session's.
-fn words_of_agent(request: &ExecRequest) -> &[String] {
+fn agent_argv(request: &ExecRequest) -> &[String] {
     match request.credentials {
         Credentials::Agent => &request.argv,
         Credentials::None => &[],
@@ -58,7 +58,7 @@ pub trait ProviderFactory: Send + Sync {
     /// Whether its sandboxes mount the folder at the same path; otherwise they get a copy.
     fn mounts(&self) -> bool;
     /// Where this process and commands in the sandbox over `folder` can exchange files, if anywhere.
-    fn exchange(&self, folder: &Path) -> Option<Exchange> {
+    fn exchange(&self, folder: &Path) -> Option<SharedDir> {
         let _ = folder;
         None
     }
@@ -159,7 +159,7 @@ impl HostedSandbox {
     ) -> Result<ExecOutcome, SandboxError> {
         let inside = &*connection.sandbox;
         let mut request = request.clone();
-        request.env.splice(0..0, self.folder_sandbox.variables(words_of_agent(&request)));
+        request.env.splice(0..0, self.folder_sandbox.variables(agent_argv(&request)));
         let Some(mirror) = self.folder_sandbox.mirror() else {
             let outcome = self.logged_in(inside, &request, sink);
             self.folder_sandbox.tidy()?;
@@ -202,7 +202,7 @@ impl HostedSandbox {
         request: &ExecRequest,
         sink: &mut dyn ExecSink,
     ) -> Result<ExecOutcome, SandboxError> {
-        let login = self.folder_sandbox.logins().log_in(inside, words_of_agent(request))?;
+        let login = self.folder_sandbox.logins().log_in(inside, agent_argv(request))?;
         let outcome = inside.exec(request, sink);
         let out = login.log_out(inside);
         let outcome = outcome?;
@@ -242,7 +242,7 @@ impl Sandbox for HostedSandbox {
     }
 
     fn capabilities(&self) -> SandboxCapabilities {
-        SandboxCapabilities { surroundings: Surroundings::Own }
+        SandboxCapabilities { surroundings: HostAccess::Own }
     }
 
     fn root(&self) -> &Path {
@@ -300,7 +300,7 @@ impl Sandbox for HostedSandbox {
         Ok(Box::new(self.handle()))
     }
 
-    fn exchange(&self) -> Option<Exchange> {
+    fn exchange(&self) -> Option<SharedDir> {
         self.folder_sandbox.exchange()
     }
 

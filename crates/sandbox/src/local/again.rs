@@ -39,7 +39,7 @@ pub(super) fn exec(
             }
             (Stage::Launching, ExecEnd::Exited(_) | ExecEnd::Signaled(_)) => {
                 return Err(SandboxError::Broken(match said.as_str() {
-                    "" => format!("it ended before `{program}` was started, without a word"),
+                    "" => format!("it exited before starting `{program}`, without a message"),
                     said => said.strip_prefix("ralph: ").unwrap_or(said).to_owned(),
                 }));
             }
@@ -162,7 +162,7 @@ mod tests {
             (heard, end)
         };
         assert_eq!(once(&[b"ralph: no room\n"], ExecEnd::Exited(126)), failed("no room"));
-        let silent = "it ended before `tool` was started, without a word";
+        let silent = "it exited before starting `tool`, without a message";
         assert_eq!(once(&[], ExecEnd::Signaled(9)), failed(silent));
         // A stopped command says nothing about the sandbox.
         assert_eq!(
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_cannot_be_started_is_told_from_one_that_fails() {
+    fn a_program_that_cannot_start_is_distinguished_from_one_that_fails() {
         let (front, back) = NOT_STARTED.split_at(9);
         let (words, end) = ([BEGUN, front, back, b"no such file\n"], ExecEnd::Exited(127));
         let said = "cannot start `tool`: no such file";

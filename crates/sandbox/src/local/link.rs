@@ -63,7 +63,7 @@ impl GuardLink {
                 _ => {
                     link.kill();
                     return Err(broken(
-                        "the guard did not come up",
+                        "the guard didn't start",
                         format!("`{}` is not the program it should be", program.display()),
                     ));
                 }
@@ -71,11 +71,11 @@ impl GuardLink {
         }
         if let Some(lock) = &options.lock_fd {
             link.ask(ToGuard::Hold, &[lock.as_fd()])
-                .map_err(|errno| broken("the guard was not given the lock", errno.desc().to_owned()))?;
+                .map_err(|errno| broken("the guard didn't receive the lock", errno.desc().to_owned()))?;
         }
         if let Some(lease) = &options.lease_fd {
             link.ask(ToGuard::Deadline, &[lease.as_fd()])
-                .map_err(|errno| broken("the guard was not told of the lease", errno.desc().to_owned()))?;
+                .map_err(|errno| broken("the guard didn't receive the lease", errno.desc().to_owned()))?;
         }
         Ok(link)
     }

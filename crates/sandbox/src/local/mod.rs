@@ -21,8 +21,8 @@ use egress::Egress;
 use isolation::{LocalIsolation, Runtime, Workspace};
 use link::GuardLink;
 use ralph_loop_domain::ports::{
-    Exchange, ExecOutcome, ExecRequest, ExecSink, ExecTrace, Sandbox, SandboxCapabilities, SandboxError,
-    Surroundings, WriteMode,
+    ExecOutcome, ExecRequest, ExecSink, ExecTrace, HostAccess, Sandbox, SandboxCapabilities, SandboxError,
+    SharedDir, WriteMode,
 };
 use ralph_loop_domain::repo::installed::InstalledFolder;
 use ralph_loop_domain::secret_name::is_engine_secret;
@@ -264,7 +264,7 @@ impl Sandbox for LocalSandbox {
     }
 
     fn capabilities(&self) -> SandboxCapabilities {
-        SandboxCapabilities { surroundings: Surroundings::Host }
+        SandboxCapabilities { surroundings: HostAccess::Host }
     }
 
     fn root(&self) -> &Path {
@@ -273,6 +273,10 @@ impl Sandbox for LocalSandbox {
 
     fn host_root(&self) -> Option<&Path> {
         Some(&self.workspace.host)
+    }
+
+    fn hides(&self, path: &Path) -> bool {
+        self.shared.isolation.as_ref().is_some_and(|isolation| isolation.hides(path, &self.workspace))
     }
 
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError> {
@@ -341,7 +345,7 @@ impl Sandbox for LocalSandbox {
         Ok(Box::new(Self { workspace, shared }))
     }
 
-    fn exchange(&self) -> Option<Exchange> {
+    fn exchange(&self) -> Option<SharedDir> {
         self.shared.isolation.as_ref().map(|isolation| isolation.exchange())
     }
 

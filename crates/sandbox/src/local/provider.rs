@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use nix::errno::Errno;
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
 use ralph_loop_domain::ports::{
-    Capabilities, Exchange, ExecOutcome, ExecRequest, ExecSink, ExecTrace, ManagedSandbox, Preview,
+    Capabilities, ExecOutcome, ExecRequest, ExecSink, ExecTrace, HostAccess, ManagedSandbox, Preview,
     Resources, Sandbox, SandboxCapabilities, SandboxError, SandboxInfo, SandboxProvider, SandboxSpec,
-    Surroundings, WriteMode,
+    SharedDir, WriteMode,
 };
 use ralph_loop_domain::repo::installed::InstalledFolder;
 use ralph_loop_domain::vars::Vars;
@@ -185,7 +185,7 @@ impl Sandbox for LocalManaged {
         "local"
     }
     fn capabilities(&self) -> SandboxCapabilities {
-        SandboxCapabilities { surroundings: Surroundings::Host }
+        SandboxCapabilities { surroundings: HostAccess::Host }
     }
     fn root(&self) -> &Path {
         self.sandbox.root()
@@ -226,7 +226,7 @@ impl Sandbox for LocalManaged {
     fn with_lent(&self, root: &Path, lent: &[InstalledFolder]) -> Result<Box<dyn Sandbox>, SandboxError> {
         self.sandbox.with_lent(root, lent)
     }
-    fn exchange(&self) -> Option<Exchange> {
+    fn exchange(&self) -> Option<SharedDir> {
         self.sandbox.exchange()
     }
     fn host_address(&self, port: u16) -> Result<Option<String>, SandboxError> {

@@ -15,8 +15,8 @@ pub use provider::{MemoryManaged, MemoryProvider};
 pub use workspace::MemoryWorkspace;
 
 use ralph_loop_domain::ports::{
-    ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError, Stream,
-    Surroundings, WriteMode,
+    ExecEnd, ExecOutcome, ExecRequest, ExecSink, HostAccess, Sandbox, SandboxCapabilities, SandboxError,
+    Stream, WriteMode,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -117,7 +117,7 @@ impl Sandbox for MemorySandbox {
     }
 
     fn capabilities(&self) -> SandboxCapabilities {
-        SandboxCapabilities { surroundings: Surroundings::Own }
+        SandboxCapabilities { surroundings: HostAccess::Own }
     }
 
     fn root(&self) -> &Path {

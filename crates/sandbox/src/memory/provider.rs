@@ -3,8 +3,8 @@
 use super::{MemorySandbox, files};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
-    Capabilities, ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Resources, Sandbox,
-    SandboxCapabilities, SandboxError, SandboxInfo, SandboxProvider, SandboxSpec, Surroundings, WriteMode,
+    Capabilities, ExecOutcome, ExecRequest, ExecSink, HostAccess, ManagedSandbox, Preview, Resources,
+    Sandbox, SandboxCapabilities, SandboxError, SandboxInfo, SandboxProvider, SandboxSpec, WriteMode,
 };
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::money::Usd;
@@ -130,7 +130,7 @@ impl Sandbox for MemoryManaged {
         "memory"
     }
     fn capabilities(&self) -> SandboxCapabilities {
-        SandboxCapabilities { surroundings: Surroundings::Own }
+        SandboxCapabilities { surroundings: HostAccess::Own }
     }
     fn root(&self) -> &Path {
         self.sandbox.root()

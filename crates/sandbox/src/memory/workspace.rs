@@ -4,7 +4,7 @@ use super::{MemoryFiles, MemorySandbox, MemoryState, diff, lock};
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{
     Baseline, Checkpoint, CheckpointRequest, GitRemote, Lease, Leftovers, Outgoing, OutgoingPart,
-    OutgoingSide, Publisher, Push, PushEnd, RecordsFor, StateFile, UserTree, Workspace, WorkspaceError,
+    OutgoingSide, Publisher, Push, PushEnd, RecordsFor, StateFile, UserCheckout, Workspace, WorkspaceError,
 };
 use ralph_loop_domain::repo::protect::{ProtectedChange, ProtectedKind, covers};
 use ralph_loop_protocol::event::{FileChange, RefMove};
@@ -78,7 +78,7 @@ impl History {
     }
 
     fn baseline(&self) -> Result<&Baseline, WorkspaceError> {
-        self.start.as_ref().ok_or_else(|| error("go on", "the run has no start snapshot"))
+        self.start.as_ref().ok_or_else(|| error("continue", "the run has no start snapshot"))
     }
 
     /// A protected file's expected content.
@@ -125,7 +125,7 @@ impl Workspace for MemoryWorkspace {
             if history.baseline()? == baseline {
                 Ok(())
             } else {
-                Err(error("go on", "the start snapshot is another one"))
+                Err(error("continue", "the start snapshot has changed"))
             }
         })
     }
@@ -238,14 +238,14 @@ impl Workspace for MemoryWorkspace {
         let state = lock(&self.state);
         let wanted = state.history.files(commit.as_str())?;
         let found = state.folders.get(folder);
-        let found = found.ok_or_else(|| error("look at the clean checkout", "there is none"))?;
+        let found = found.ok_or_else(|| error("read the clean checkout", "there is none"))?;
         Ok(diff::changes(wanted, found)
             .into_iter()
             .map(|change| format!("`{}` differs", change.path))
             .collect())
     }
 
-    fn loose_commit(
+    fn unreferenced_commit(
         &mut self,
         _: &TreeId,
         _: &CommitId,
@@ -293,7 +293,7 @@ impl Workspace for MemoryWorkspace {
         self
     }
 
-    fn user_tree(&mut self) -> Option<&mut dyn UserTree> {
+    fn user_tree(&mut self) -> Option<&mut dyn UserCheckout> {
         None
     }
 

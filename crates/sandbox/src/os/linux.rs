@@ -67,7 +67,7 @@ pub(crate) fn anonymous_file(bytes: &[u8]) -> std::io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-pub(crate) fn adopt_orphans() -> nix::Result<()> {
+pub(crate) fn become_subreaper() -> nix::Result<()> {
     prctl::set_child_subreaper(true)
 }
 

@@ -18,13 +18,13 @@ const CHILD_STACK: usize = 64 * 1024;
 ///
 /// As quick as a spawn can be: no page table is copied. `work` must not allocate, as it never frees, and must not
 /// unwind. Called only by the guard, which has one thread and all signals blocked.
-pub(crate) fn run_beside(work: &dyn Fn() -> [i32; 2]) -> nix::Result<(Pid, [i32; 2])> {
+pub(crate) fn spawn_tracer(work: &dyn Fn() -> [i32; 2]) -> nix::Result<(Pid, [i32; 2])> {
     struct Beside<'a> {
         work: &'a dyn Fn() -> [i32; 2],
         answer: [AtomicI32; 2],
     }
     extern "C" fn enter(beside: *mut libc::c_void) -> libc::c_int {
-        // SAFETY: it points to the `Beside` of `run_beside`, which waits until this child is gone.
+        // SAFETY: it points to the `Beside` of `spawn_tracer`, which waits until this child is gone.
         let beside = unsafe { &*beside.cast::<Beside<'_>>() };
         for (place, word) in beside.answer.iter().zip((beside.work)()) {
             place.store(word, Ordering::Relaxed);
@@ -106,7 +106,7 @@ pub(crate) fn drop_capabilities() {
 
 /// Releases the resident pages of this program's code: what has run once (reading arguments, files and settings) need
 /// not stay in memory for a night. Needed pages come back from the page cache.
-pub(crate) fn let_go_of_code() {
+pub(crate) fn release_code_pages() {
     let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
     for line in maps.lines() {
         // Only code that is backed by a file: its pages are never written, so none can be lost.

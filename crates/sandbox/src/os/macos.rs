@@ -1,6 +1,6 @@
 //! macOS: a port without isolation. Orphans can't be adopted and processes can't die with a parent, so a command's
 //! leftovers are searched for, by session and by a mark in their environment.
-#![allow(clippy::disallowed_methods, reason = "the path of this program is asked for once")]
+#![allow(clippy::disallowed_methods, reason = "reads the path of this program once")]
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl, open};
@@ -84,7 +84,7 @@ pub(crate) fn anonymous_file(bytes: &[u8]) -> std::io::Result<OwnedFd> {
 }
 
 /// Orphans can't be adopted here; leftovers are searched for.
-pub(crate) fn adopt_orphans() -> nix::Result<()> {
+pub(crate) fn become_subreaper() -> nix::Result<()> {
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use std::os::fd::RawFd;
 ///
 /// `work` must not allocate and must not unwind. Called only by the guard, which has one thread and all signals
 /// blocked.
-pub(crate) fn run_beside(work: &dyn Fn() -> [i32; 2]) -> nix::Result<(Pid, [i32; 2])> {
+pub(crate) fn spawn_tracer(work: &dyn Fn() -> [i32; 2]) -> nix::Result<(Pid, [i32; 2])> {
     // Closed by the program that the child becomes.
     let (ours, theirs) = super::macos::pipe()?;
     // SAFETY: the guard has one thread, so the child may do whatever it could; it only makes system calls.
@@ -70,4 +70,4 @@ pub(crate) fn landlock_abi() -> nix::Result<i32> {
     Err(Errno::ENOSYS)
 }
 
-pub(crate) fn let_go_of_code() {}
+pub(crate) fn release_code_pages() {}

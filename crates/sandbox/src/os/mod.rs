@@ -39,7 +39,7 @@ pub(crate) use process::{
     all, carries, children, descendants, killable_mark, owner, parent, session, zombie,
 };
 pub(crate) use system::{
-    CLOCK, Deaths, FOLDER, KillableMark, LOOK_EVERY, RECEIVE, SEND, SOCKET, adopt_orphans, anonymous_file,
+    CLOCK, Deaths, FOLDER, KillableMark, LOOK_EVERY, RECEIVE, SEND, SOCKET, anonymous_file, become_subreaper,
     die_with, empty_file, guard_mark, own_program, pipe, received, set_name, short_path, socket_pair,
 };
 

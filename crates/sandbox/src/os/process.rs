@@ -141,6 +141,6 @@ mod tests {
         assert_eq!(session(me), nix::unistd::getsid(None).ok());
         assert!(!zombie(me));
         assert!(all().contains(&me));
-        assert!(!carries(me, "RALPH_RUN=nobody-has-this"));
+        assert!(!carries(me, "RALPH_RUN=unused-value"));
     }
 }

@@ -4,11 +4,13 @@
 
 #[cfg(target_os = "linux")]
 pub(crate) use super::linux_raw::{
-    close_others, default_signals, drop_capabilities, landlock_abi, let_go_of_code, run_beside,
-    session_keyring,
+    close_others, default_signals, drop_capabilities, landlock_abi, release_code_pages, session_keyring,
+    spawn_tracer,
 };
 #[cfg(target_os = "macos")]
-pub(crate) use super::macos_raw::{close_others, default_signals, landlock_abi, let_go_of_code, run_beside};
+pub(crate) use super::macos_raw::{
+    close_others, default_signals, landlock_abi, release_code_pages, spawn_tracer,
+};
 
 use super::End;
 use nix::errno::Errno;

@@ -2,7 +2,7 @@
 //! process.
 #![allow(
     unsafe_code,
-    reason = "tracing and forking have no safe form; what they are given stands right beside them"
+    reason = "tracing and forking have no safe API; each call's arguments are right next to it"
 )]
 
 use nix::errno::Errno;
@@ -125,7 +125,7 @@ pub(crate) fn call(pid: Pid) -> Option<Call> {
     const AT_ENTRY: u8 = 1;
     const AT_FILTER: u8 = 3;
     let mut info = Info::default();
-    // SAFETY: the kernel writes at most as many bytes as it is told to, which is the size of `info`.
+    // SAFETY: the kernel writes at most the given number of bytes, which is the size of `info`.
     let got = unsafe { libc::ptrace(GET_SYSCALL_INFO, pid.as_raw(), size_of::<Info>(), &raw mut info) };
     let known = got > 0 && matches!(info.kind, AT_ENTRY | AT_FILTER);
     known.then_some(Call { number: info.number.cast_signed(), args: info.args })

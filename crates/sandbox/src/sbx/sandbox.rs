@@ -3,11 +3,11 @@
 use super::tool::{Host, Tool};
 use crate::paths;
 use crate::shell::files::Files;
-use crate::shell::tree::{self, Whose};
+use crate::shell::tree::{self, ProcessScope};
 use crate::shell::{HELPER, MARK, ScriptOutput, Shell, new_mark, wrap};
 use ralph_loop_domain::ports::{
-    ExecOutcome, ExecRequest, ExecSink, ManagedSandbox, Preview, Sandbox, SandboxCapabilities, SandboxError,
-    Stdin, StopCause, Stream, Surroundings, WriteMode,
+    ExecOutcome, ExecRequest, ExecSink, HostAccess, ManagedSandbox, Preview, Sandbox, SandboxCapabilities,
+    SandboxError, Stdin, StopCause, Stream, WriteMode,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -149,7 +149,7 @@ impl Sandbox for SbxSandbox {
     }
 
     fn capabilities(&self) -> SandboxCapabilities {
-        SandboxCapabilities { surroundings: Surroundings::Own }
+        SandboxCapabilities { surroundings: HostAccess::Own }
     }
 
     fn root(&self) -> &Path {
@@ -173,7 +173,7 @@ impl Sandbox for SbxSandbox {
         let mut filter = Filter { sink, mark: &mark, held: Vec::new(), begun: false };
         let outcome = self.host.local.exec(&outer, &mut filter)?;
         // Orphans may be the machine's own; only those with the mark are the command's.
-        let survivors = tree::kill(&AsRoot(self), Whose::Command { mark: &mark, alone: false })?;
+        let survivors = tree::kill(&AsRoot(self), ProcessScope::Command { mark: &mark, alone: false })?;
         if let Some(error) = wrap::refused(request, &mark, &filter.held) {
             return Err(error);
         }

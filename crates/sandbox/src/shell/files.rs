@@ -11,7 +11,7 @@ use std::path::Path;
 /// folder.
 const FIND: &str = r#"r=$1 p=$2 e=$1${2:+/$2} rest=
 while [ ! -e "$e" ] && [ ! -L "$e" ]; do
-  [ "$e" = "$r" ] && { echo "the workspace $r is not there" >&2; exit 95; }
+  [ "$e" = "$r" ] && { echo "the workspace $r doesn't exist" >&2; exit 95; }
   rest=/${e##*/}$rest; e=${e%/*}
 done
 real=$(readlink -f "$e"; echo x); real=${real%?x}
@@ -100,7 +100,7 @@ impl Files<'_> {
             92 => Err(failed("it is a folder")),
             // A named pipe would block forever, a device may do anything.
             93 => Err(failed("it is not a plain file")),
-            94 => Err(failed("it did not arrive whole")),
+            94 => Err(failed("it arrived incomplete")),
             _ => Err(failed(&answer.complaint())),
         }
     }

@@ -12,14 +12,14 @@ use ralph_loop_domain::ports::SandboxError;
 /// It starts only a handful of processes itself, however many there are, and scans twice before it concludes that
 /// nothing is left: a process may have been forked between two scans.
 const SCRIPT: &str = r#"sig=$1 mark=$2 orphans=$3 killed=' ' count=0 round=0 clear=0
-own() { # $1 a process: k says mine, other or nobody
+own() { # $1 a process: k says mine, other or orphan
   q=$1
   while :; do
     eval "k=\${kind_$q:-gone} up=\${up_$q:-0}"
     case $k in
       mine|other) return ;;
-      none) if [ "$up" = 1 ]; then k=nobody; return; elif [ "$up" = 0 ]; then k=other; return; fi; q=$up ;;
-      *) k=nobody; return ;;
+      none) if [ "$up" = 1 ]; then k=orphan; return; elif [ "$up" = 0 ]; then k=other; return; fi; q=$up ;;
+      *) k=orphan; return ;;
     esac
   done
 }
@@ -47,7 +47,7 @@ while :; do
   for p in $all; do
     [ "$p" = 1 ] || [ "$p" = $$ ] && continue
     own "$p"
-    [ "$k" = mine ] || { [ "$k" = nobody ] && [ "$orphans" = orphans ]; } || continue
+    [ "$k" = mine ] || { [ "$k" = orphan ] && [ "$orphans" = orphans ]; } || continue
     left=$((left+1))
     kill -"$sig" "$p" 2>/dev/null
     case $killed in *" $p "*) ;; *) killed="$killed$p "; count=$((count+1)) ;; esac
@@ -63,7 +63,7 @@ echo "$count""#;
 
 /// Which processes to end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Whose<'a> {
+pub(crate) enum ProcessScope<'a> {
     /// Those of the command with this mark; `alone` if no other command runs, so that orphans must be its.
     Command { mark: &'a str, alone: bool },
     /// Those of every command, of any of our processes.
@@ -73,21 +73,21 @@ pub(crate) enum Whose<'a> {
 
 /// Sends SIGTERM without waiting.
 #[cfg(feature = "docker")]
-pub(crate) fn terminate(shell: &dyn Shell, whose: Whose<'_>) -> Result<(), SandboxError> {
+pub(crate) fn terminate(shell: &dyn Shell, whose: ProcessScope<'_>) -> Result<(), SandboxError> {
     signal(shell, "TERM", whose).map(drop)
 }
 
 /// Ends them and waits until they are gone; returns their number.
-pub(crate) fn kill(shell: &dyn Shell, whose: Whose<'_>) -> Result<u32, SandboxError> {
+pub(crate) fn kill(shell: &dyn Shell, whose: ProcessScope<'_>) -> Result<u32, SandboxError> {
     signal(shell, "KILL", whose)
 }
 
-fn signal(shell: &dyn Shell, signal: &str, whose: Whose<'_>) -> Result<u32, SandboxError> {
+fn signal(shell: &dyn Shell, signal: &str, whose: ProcessScope<'_>) -> Result<u32, SandboxError> {
     debug_assert!(SCRIPT.contains(MARK) && SCRIPT.contains(HELPER) && SCRIPT.contains(KEEPER));
     let (mark, orphans) = match whose {
-        Whose::Command { mark, alone } => (mark, if alone { "orphans" } else { "" }),
+        ProcessScope::Command { mark, alone } => (mark, if alone { "orphans" } else { "" }),
         #[cfg(feature = "docker")]
-        Whose::All => ("all", "orphans"),
+        ProcessScope::All => ("all", "orphans"),
     };
     let answer = shell.script(SCRIPT, &[signal, mark, orphans], b"")?;
     let text = String::from_utf8_lossy(&answer.stdout);

@@ -99,8 +99,8 @@ fn container_is_reused_only_for_the_same_folder() {
     assert!(other.join("made").exists());
     // The folder was recreated: the old mount leads nowhere.
     std::fs::remove_dir_all(&other).unwrap();
-    let anew = provider(&other).create(&spec).unwrap();
-    run(anew.as_ref(), &sh("echo z > made"));
+    let second = provider(&other).create(&spec).unwrap();
+    run(second.as_ref(), &sh("echo z > made"));
     assert!(other.join("made").exists());
 }
 
@@ -163,7 +163,7 @@ fn only_our_own_containers_are_listed_and_removed() {
     let Some(options) = engine() else { return };
     let address = options.address.to_string();
     let (provider, made) = make(options, &spec("ours"));
-    let foreign = format!("somebody-elses-{}", std::process::id());
+    let foreign = format!("foreign-{}", std::process::id());
     let socket = address.strip_prefix("unix://").unwrap();
     let curl = |method: &str, path: &str, body: &str| {
         let mut command = Command::new("curl");
@@ -181,7 +181,7 @@ fn only_our_own_containers_are_listed_and_removed() {
     let attached = provider.attach(&foreign).unwrap().is_some();
     let there = curl("GET", &format!("/containers/{foreign}/json"), "").contains("\"Id\"");
     curl("DELETE", &format!("/containers/{foreign}?force=true"), "");
-    assert!(refused.contains("not made by ralph"), "{refused}");
+    assert!(refused.contains("wasn't created by ralph"), "{refused}");
     assert!(!attached && there);
 }
 
@@ -295,7 +295,7 @@ fn a_port_of_a_container_without_a_network_is_shown_through_the_proxy() {
     let answer =
         ralph_loop_testkit::env::until("an answer", || Some(ask(8123)).filter(|answer| !answer.is_empty()));
     assert!(answer.contains("from-inside"), "{answer}");
-    assert_eq!(ask(8124), "", "nobody listens there");
+    assert_eq!(ask(8124), "", "nothing listens there");
     assert_eq!(egress.shown_at(8123).unwrap(), egress.shown_at(8123).unwrap());
     drop(told);
     server.join().unwrap().unwrap();

@@ -3,7 +3,7 @@
 
 use crate::common::{Output, PROBE, run, sh};
 use ralph_loop_domain::ports::{
-    Dismissal, ExecEnd, Sandbox, SandboxError, SandboxKeeper, SandboxNews, SandboxProvider, SandboxSpec,
+    Dismissal, ExecEnd, Sandbox, SandboxError, SandboxEvent, SandboxKeeper, SandboxProvider, SandboxSpec,
     WriteMode,
 };
 use ralph_loop_protocol::event::SandboxFate;
@@ -84,7 +84,7 @@ impl Fixture {
     }
 
     fn fates(&self) -> Vec<SandboxFate> {
-        let gone = |news| if let SandboxNews::Gone(gone) = news { Some(gone.fate) } else { None };
+        let gone = |news| if let SandboxEvent::Gone(gone) = news { Some(gone.fate) } else { None };
         self.keeper.news().into_iter().filter_map(gone).collect()
     }
 }
@@ -150,7 +150,7 @@ fn local_file_wins_when_both_sides_change() {
         .keeper
         .news()
         .into_iter()
-        .any(|news| matches!(news, SandboxNews::Notice(words) if words.contains("a.txt")));
+        .any(|news| matches!(news, SandboxEvent::Notice(words) if words.contains("a.txt")));
     assert!(told);
     assert_eq!(b.says("cat a.txt"), "here\n", "and goes in with the next command");
 }

@@ -4,6 +4,7 @@ pub(crate) mod egress;
 pub(crate) mod escapes;
 pub(crate) mod layouts;
 pub(crate) mod same_path;
+pub(crate) mod view;
 
 use crate::common;
 use crate::common::{Output, PROBE, Sink, run, sh};
@@ -326,8 +327,9 @@ fn seen_from_inside() -> Option<tempfile::TempDir> {
 
 #[test]
 fn service_sockets_are_unreachable() {
-    let Some(sandboxed) = sandboxed() else { return };
     let Some(place) = seen_from_inside() else { return };
+    let shown = place.path().to_owned();
+    let Some(sandboxed) = fenced_with(|spec| spec.read_only.push(shown)) else { return };
     let socket = place.path().canonicalize().unwrap().join("s");
     let _service = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let attempt = format!("{} __try unix {}", "\"$RALPH\"", socket.display());
@@ -435,7 +437,8 @@ fn a_fifo_outside_is_not_written_and_one_inside_works() {
     };
     let fifo = shown.path().join("fifo");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    let Some(sandboxed) = sandboxed() else { return };
+    let path = shown.path().to_owned();
+    let Some(sandboxed) = fenced_with(|spec| spec.read_only.push(path)) else { return };
     // It has a reader, so that opening it doesn't block.
     let flags = nix::fcntl::OFlag::O_RDWR | nix::fcntl::OFlag::O_NONBLOCK;
     let reader = nix::fcntl::open(&fifo, flags, nix::sys::stat::Mode::empty()).unwrap();
@@ -510,7 +513,7 @@ fn a_watched_command_shows_what_its_runners_open_and_who_writes() {
             "Read 1 want.cfg",
             "Read 2 lib.sh",
         ],
-        "what `cat` reads is no runner's"
+        "a file that `cat` reads isn't a runner's"
     );
     let (_, lines) = seen(&fenced, "cp lib.sh new.sh; mv new.sh lib.sh; (cd tools; rm run.sh)").unwrap();
     assert_eq!(lines, ["Wrote 0 lib.sh", "Wrote 0 new.sh", "Wrote 0 tools/run.sh"]);

@@ -1,5 +1,5 @@
 //! The owner of a sandbox is killed: the lock is released only when nothing of the run lives.
-#![allow(clippy::disallowed_methods, reason = "the owner is a process of its own")]
+#![allow(clippy::disallowed_methods, reason = "the owner is a separate process")]
 
 use crate::common;
 use crate::common::{PROBE, STUBBORN, alive, pids, until};
@@ -47,7 +47,7 @@ fn twenty_random_kills_leave_no_survivor() {
         owner.kill().unwrap();
         owner.wait().unwrap();
         assert_eq!(alive_when_free(dir.path()), Vec::<i32>::new(), "round {round}");
-        assert_eq!(ralph_loop_sandbox::sweep("probe-nobody"), 0);
+        assert_eq!(ralph_loop_sandbox::sweep("probe-unused"), 0);
     }
 }
 

@@ -113,7 +113,7 @@ fn a_machine_passes_the_suite() {
     let subject = Subject::of_provider(&provider, &spec).unwrap().port(free);
     let report = conformance::run(&subject);
     report.assert_passed();
-    assert_eq!(report.skipped(), ["exec: streams are told apart"]);
+    assert_eq!(report.skipped(), ["exec: streams are separate"]);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn made_once_set_up_and_restarted_on_resume() {
     spec.resources.memory_gib = Some(2.0);
     spec.allowed_hosts = vec!["example.test".to_owned(), "*.example.org".to_owned()];
     let first = provider.create(&spec).unwrap();
-    assert_eq!(b.file("policy").trim(), "deny-all", "nobody had chosen a policy");
+    assert_eq!(b.file("policy").trim(), "deny-all", "no policy was chosen before");
     assert_eq!(b.file("vm/ralph-run-sbx-once/allowed").trim(), "example.test,*.example.org");
     assert_eq!(b.file("wishes"), "-t an/image:1\n--cpus 2\n-m 2048m\n");
     drop(first);
@@ -198,16 +198,16 @@ fn the_tool_on_this_machine_sees_no_variable_of_a_command() {
 fn other_machines_are_left_alone() {
     let b = fixture(false);
     let provider = SbxProvider::new(b.options());
-    let foreign = b.dir.path().join("base/vm/somebody");
+    let foreign = b.dir.path().join("base/vm/foreign");
     std::fs::create_dir_all(&foreign).unwrap();
     std::fs::write(foreign.join("status"), "running").unwrap();
     std::fs::write(foreign.join("workspace"), "/").unwrap();
     let made = provider.create(&spec("own")).unwrap();
     let ids: Vec<String> = provider.list().unwrap().into_iter().map(|info| info.id).collect();
     assert_eq!(ids, [made.id()]);
-    assert!(provider.attach("somebody").unwrap().is_none());
-    let error = provider.destroy("somebody").unwrap_err().to_string();
-    assert!(error.contains("not made by ralph") && foreign.exists(), "{error}");
+    assert!(provider.attach("foreign").unwrap().is_none());
+    let error = provider.destroy("foreign").unwrap_err().to_string();
+    assert!(error.contains("wasn't created by ralph") && foreign.exists(), "{error}");
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn tool_errors_are_reported() {
 
 #[test]
 fn unsupported_size_is_reported_by_the_retired_tool() {
-    use ralph_loop_domain::ports::{SandboxError, SandboxKeeper as _, SandboxNews};
+    use ralph_loop_domain::ports::{SandboxError, SandboxEvent, SandboxKeeper as _};
     use ralph_loop_sandbox::hosted::{HostedOptions, HostedSandbox, Logins, ProviderFactory};
     struct Machines(SbxOptions);
     impl ProviderFactory for Machines {
@@ -259,7 +259,7 @@ fn unsupported_size_is_reported_by_the_retired_tool() {
         };
         let (_sandbox, keeper) = HostedSandbox::start(&b.dir.path().join("work"), options).unwrap();
         let words = keeper.news().into_iter();
-        words.filter(|news| matches!(news, SandboxNews::Notice(text) if text.contains("size"))).count()
+        words.filter(|news| matches!(news, SandboxEvent::Notice(text) if text.contains("size"))).count()
     };
     assert_eq!((told(true), told(false)), (1, 0));
 }

@@ -68,7 +68,7 @@ impl Waiting {
                 continue;
             }
             let row = row(one);
-            server.live.tell_row(&row);
+            server.live.publish_row(&row);
             server.live.write_later(Indexed { row, spend: None });
         }
         let all: BTreeMap<String, NotBegun> = all.into_iter().map(|one| (one.run.clone(), one)).collect();

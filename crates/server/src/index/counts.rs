@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_count_is_told_while_one_asker_makes_it_anew() {
+    fn an_old_count_is_returned_while_one_caller_refreshes_it() {
         let counts = Counts::default();
         let start = Instant::now();
         assert_eq!(counts.look("all", start), Known::Nothing);

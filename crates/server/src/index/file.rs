@@ -111,7 +111,7 @@ impl IndexFile {
 
     fn not_ours(&self) -> AppError {
         AppError::usage(format!("`{}` isn't an index of `ralph`", self.path.display()))
-            .cause("RALPH_DB_URL names a file that holds something else; nothing was changed")
+            .cause("RALPH_DB_URL names a file that isn't such a database; nothing was changed")
             .hint("name a file that doesn't exist yet: `export RALPH_DB_URL=sqlite:///ralph-index.db`")
     }
 

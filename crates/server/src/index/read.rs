@@ -3,7 +3,7 @@
 use super::{Indexed, Spend};
 use crate::row::RunRow;
 use ralph_loop_app::Environment;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::start::asked_by;
 use ralph_loop_journal::folder::layout::StateHome;
 use ralph_loop_journal::folder::registry::Registration;
@@ -19,7 +19,7 @@ pub fn entries(home: &StateHome) -> Vec<RunId> {
 }
 
 /// Reads a run from its record.
-pub fn read_run(env: &Environment, entry: &Registration) -> (Indexed, Option<Box<RunReading>>) {
+pub fn read_run(env: &Environment, entry: &Registration) -> (Indexed, Option<Box<RunSnapshot>>) {
     let gone = if !entry.origin.is_dir() {
         Some(entry.origin.as_path().to_owned())
     } else {
@@ -29,7 +29,7 @@ pub fn read_run(env: &Environment, entry: &Registration) -> (Indexed, Option<Box
         let problem = format!("`{}` is gone", gone.display());
         return (Indexed { row: RunRow::unreadable(entry, "gone", problem), spend: Some(Vec::new()) }, None);
     }
-    match RunReading::load(env, entry.clone()) {
+    match RunSnapshot::load(env, entry.clone()) {
         Ok(reading) => {
             let row = RunRow::of(&reading, asked_by::read(&entry.run_dir()));
             let spend = Some(Spend::of(&reading));

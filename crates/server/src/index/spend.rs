@@ -1,7 +1,7 @@
 //! Session costs of a run, from its receipts.
 
 use jiff::Timestamp;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_protocol::money::receipt::Receipt;
 
@@ -27,7 +27,7 @@ pub struct Spend {
 
 impl Spend {
     /// All parts of a run; their sum is the run's reported cost.
-    pub fn of(reading: &RunReading) -> Vec<Self> {
+    pub fn of(reading: &RunSnapshot) -> Vec<Self> {
         let dir = reading.entry.run_dir();
         let receipt = |number: u32| {
             let bytes = repo_file::read_record(&dir.iteration(number).join("receipt.json")).ok()?;

@@ -114,7 +114,7 @@ impl Live {
     }
 
     /// Broadcasts a row, unless its run was removed.
-    pub fn tell_row(&self, row: &RunRow) {
+    pub fn publish_row(&self, row: &RunRow) {
         let removed = self.removed.lock().unwrap_or_else(|e| e.into_inner());
         if !self.is_among(&removed, &row.id) {
             // Fails without subscribers.
@@ -122,7 +122,7 @@ impl Live {
         }
     }
 
-    fn tell_removed(&self, run: &str) {
+    fn publish_removed(&self, run: &str) {
         let _ = self.rows.send(RowChange::Removed(run.to_owned()));
     }
 
@@ -177,7 +177,7 @@ impl Live {
         if let Ok(run) = RunId::parse(run) {
             self.forget_run(&run);
         }
-        self.tell_removed(run);
+        self.publish_removed(run);
         Ok(())
     }
 

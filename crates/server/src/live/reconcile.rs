@@ -41,7 +41,7 @@ impl Live {
         let waits = |id: &str| queue.as_ref().is_ok_and(|queue| queue.join(format!("{id}.json")).exists());
         for gone in known.keys().filter(|id| !registered.contains(id.as_str()) && !waits(id)) {
             let _ = runtime.block_on(self.index.remove(gone));
-            self.tell_removed(gone);
+            self.publish_removed(gone);
         }
         self.index.forget_counts();
         self.reconciled.store(true, Ordering::Relaxed);
@@ -51,7 +51,7 @@ impl Live {
         let entry = registry::find(&self.home, run)?;
         let (indexed, _) = read_run(self.app.environment(), &entry);
         if indexed.row.is_over() {
-            self.tell_row(&indexed.row);
+            self.publish_row(&indexed.row);
             return Some(indexed);
         }
         self.refresh(run)

@@ -89,7 +89,7 @@ impl Live {
         if let Err(error) = runtime.block_on(self.index.remove(run.as_str())) {
             tracing::warn!(%error, "the index could not be written");
         }
-        self.tell_removed(run.as_str());
+        self.publish_removed(run.as_str());
     }
 
     /// The changed runs, waiting for one up to `timeout`.
@@ -163,7 +163,7 @@ impl Live {
             None => self.read(run),
         };
         if let Some(indexed) = &indexed {
-            self.tell_row(&indexed.row);
+            self.publish_row(&indexed.row);
         }
         indexed
     }
@@ -211,7 +211,7 @@ impl Live {
             let changed = live.refresh(now());
             if changed.is_ok() {
                 if let Ok(Some(indexed)) = changed {
-                    self.tell_row(&indexed.row);
+                    self.publish_row(&indexed.row);
                     self.write_later(indexed);
                 }
                 return Ok(look(&live));

@@ -3,7 +3,7 @@
 use crate::index::{Indexed, Spend};
 use crate::row::RunRow;
 use jiff::Timestamp;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::start::asked_by;
 use ralph_loop_app::{AppError, Environment};
 use ralph_loop_domain::view::RunView;
@@ -14,7 +14,7 @@ use ralph_loop_journal::lock;
 /// A run whose state is in memory.
 #[derive(Debug)]
 pub struct LiveRun {
-    reading: RunReading,
+    reading: RunSnapshot,
     stream: RunStream,
     person: Option<String>,
     row: RunRow,
@@ -25,10 +25,10 @@ pub struct LiveRun {
 impl LiveRun {
     pub fn load(env: &Environment, entry: Registration) -> Result<Self, AppError> {
         let person = asked_by::read(&entry.run_dir());
-        Self::of(RunReading::load(env, entry)?, person)
+        Self::of(RunSnapshot::load(env, entry)?, person)
     }
 
-    pub fn of(reading: RunReading, person: Option<String>) -> Result<Self, AppError> {
+    pub fn of(reading: RunSnapshot, person: Option<String>) -> Result<Self, AppError> {
         let start = StreamStart::After(Cursor { seq: reading.state.seq, live: 0 });
         let stream = RunStream::open(&reading.entry.run_dir(), start)?.events_only();
         let row = RunRow::of(&reading, person.clone());
@@ -40,7 +40,7 @@ impl LiveRun {
         &self.row
     }
 
-    pub fn reading(&self) -> &RunReading {
+    pub fn reading(&self) -> &RunSnapshot {
         &self.reading
     }
 

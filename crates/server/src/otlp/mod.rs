@@ -6,7 +6,7 @@ mod spans;
 
 use crate::live::RowChange;
 use crate::server::Server;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_journal::folder::registry;
 use ralph_loop_protocol::id::RunId;
 use send::Collector;
@@ -51,7 +51,7 @@ pub(crate) fn begin(server: &Arc<Server>) {
 /// Exports a run's new iterations; returns how many are exported.
 fn export(server: &Server, collector: &Collector, run: &str, from: u32) -> Option<u32> {
     let entry = registry::find(&server.home, &RunId::parse(run).ok()?)?;
-    let reading = RunReading::load(server.app.environment(), entry).ok()?;
+    let reading = RunSnapshot::load(server.app.environment(), entry).ok()?;
     let count = reading.state.iterations.count;
     let over = reading.state.result.finished.is_some();
     if count <= from && !over {

@@ -1,7 +1,7 @@
 //! Converts a run's record to spans.
 
 use jiff::{SignedDuration, Timestamp};
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_protocol::event::Verdict;
 use ralph_loop_protocol::id::Digest;
@@ -18,7 +18,7 @@ const OK: u8 = 1;
 const ERROR: u8 = 2;
 
 /// A run's spans: iterations after `from`, and the whole run once it is over.
-pub(super) fn of(reading: &RunReading, from: u32) -> Vec<Value> {
+pub(super) fn of(reading: &RunSnapshot, from: u32) -> Vec<Value> {
     let state = &reading.state;
     let run = reading.entry.run_id.as_str();
     let trace = Trace { run, id: hex(run, 32), root: hex(&format!("{run}/run"), 16) };

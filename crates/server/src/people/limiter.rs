@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn guessing_is_stopped_for_who_guesses() {
+    fn only_the_guessing_client_is_blocked() {
         let limiter = LoginLimiter::default();
         let (bad, good) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
         for _ in 0..MOST.0 {

@@ -1,7 +1,7 @@
 //! Run costs.
 
 use crate::auth::Caller;
-use crate::http::extract::{Answer, Asked};
+use crate::http::extract::{Answer, QueryParams};
 use crate::http::problem::Problem;
 use crate::index::{CostSums, CostsBy};
 use crate::server::Server;
@@ -28,7 +28,7 @@ pub(crate) struct CostsQuery {
 pub(crate) async fn costs(
     State(server): State<Arc<Server>>,
     _: Caller,
-    Asked(query): Asked<CostsQuery>,
+    QueryParams(query): QueryParams<CostsQuery>,
 ) -> Answer<Json<CostSums>> {
     let since = since(query.since.as_deref(), server.now())?;
     Ok(Json(server.index.costs(query.by, since).await?))

@@ -6,7 +6,7 @@ use crate::auth::Caller;
 use crate::http::extract::{Answer, Body};
 use crate::http::problem::Problem;
 use crate::people::Role;
-use crate::routes::record::shown_path::shown_path;
+use crate::routes::record::shown_path::{refuse_private_task, shown_path};
 use crate::row::RunRow;
 use crate::scheduler::{AuthSource, Queued};
 use crate::server::Server;
@@ -16,7 +16,8 @@ use axum::http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use ralph_loop_app::config::{model_access, models, settings};
 use ralph_loop_app::race::RaceBy;
-use ralph_loop_app::{Environment, Overrides, PlaceRequest, RaceRequest, RunRequest, TaskInput, Unfinished};
+use ralph_loop_app::trust::pinned::Pinned;
+use ralph_loop_app::{Environment, Overrides, RaceRequest, RunRequest, TaskInput, Unfinished, Workplace};
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::id::{Digest, RunId};
 use ralph_loop_task::config::{Isolation, Mode, ProviderName, SandboxConfig};
@@ -68,7 +69,7 @@ pub(crate) struct CreateRun {
     model: Option<String>,
     /// Model profiles.
     profiles: Option<Profiles>,
-    /// Sandbox strength on this machine. `none` requires the admin role.
+    /// Sandbox strength on this machine. `landlock` and `none` require the admin role.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     isolation: Option<Isolation>,
     /// What users may do to the run: autonomous, guided or debug.
@@ -131,7 +132,7 @@ pub(crate) struct Limits {
 
 /// Where a run starts.
 pub(super) struct StartPlace {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     /// It is a URL to clone.
     pub(super) is_address: bool,
 }
@@ -164,7 +165,7 @@ pub(super) async fn place_of(server: &Server, body: &CreateRun) -> Result<StartP
 impl CreateRun {
     /// The engine's request.
     pub(super) fn request(&self, place: &StartPlace, caller: &Caller) -> Result<RunRequest, Problem> {
-        if self.isolation == Some(Isolation::None) {
+        if matches!(self.isolation, Some(Isolation::None | Isolation::Landlock)) {
             caller.may(Role::Admin)?;
         }
         let limits = self.limits.unwrap_or_default();
@@ -238,17 +239,14 @@ impl CreateRun {
         }
     }
 
-    fn place(&self, place: &StartPlace) -> Result<PlaceRequest, Problem> {
-        let clone =
-            |from: &str| PlaceRequest::Clone { from: from.to_owned(), depth: None, sparse: Vec::new() };
+    fn place(&self, place: &StartPlace) -> Result<Workplace, Problem> {
+        let clone = |from: &str| Workplace::Clone { from: from.to_owned(), depth: None, sparse: Vec::new() };
         match (self.place.as_deref(), place.is_address) {
             (None | Some("" | "clone"), true) => Ok(clone(self.repo.trim())),
-            (None | Some("" | "worktree"), false) => Ok(PlaceRequest::Worktree),
-            (Some("in_place"), false) => Ok(PlaceRequest::InPlace),
+            (None | Some("" | "worktree"), false) => Ok(Workplace::Worktree),
+            (Some("in_place"), false) => Ok(Workplace::InPlace),
             (Some("clone"), false) => Ok(clone(&place.folder.display().to_string())),
-            _ => {
-                Err(Problem::bad("`place` is one of in_place, worktree, clone; an address is always cloned"))
-            }
+            _ => Err(Problem::bad("`place` must be in_place, worktree or clone; URLs are always cloned")),
         }
     }
 
@@ -321,7 +319,7 @@ pub(crate) async fn create(
 ) -> Answer<(StatusCode, Json<RunRow>)> {
     caller.may(Role::Operator)?;
     let place = place_of(&server, &body).await?;
-    let request = body.request(&place, &caller)?;
+    let mut request = body.request(&place, &caller)?;
     let goes_to_fleet = server.fleet.is_some() && place.is_address && body.race.is_empty();
     body.labels(goes_to_fleet)?;
     if !place.is_address {
@@ -329,6 +327,15 @@ pub(crate) async fn create(
         server.blocking(move || body.check_models(&env, &folder)).await?;
     }
     let now = server.now();
+    if !place.is_address && matches!(request.task, TaskInput::Found | TaskInput::File(_)) {
+        let (own, folder, by) = (server.clone(), place.folder.clone(), caller.person.name.clone());
+        let file = request.file().map(Path::to_owned);
+        let pinned = move || {
+            file.iter().try_for_each(|file| refuse_private_task(own.app.environment(), &folder, file))?;
+            Ok(Pinned::file(&folder, file.as_deref(), &by, now))
+        };
+        request.pinned = server.blocking(pinned).await?;
+    }
     let mut run = ralph_loop_core::run_id::new(now);
     let key = idempotency_key(&headers, &caller)?;
     let mut before = None;
@@ -338,7 +345,7 @@ pub(crate) async fn create(
             server.index.remember_key(key, wanted.as_str(), run.as_str(), now.as_millisecond()).await?;
         if let Some(known) = known {
             if known.request != wanted.as_str() {
-                return Err(Problem::refused("that `Idempotency-Key` came with another request before")
+                return Err(Problem::refused("this `Idempotency-Key` was already used for another request")
                     .hint("use a new key for a new run"));
             }
             run = RunId::new(known.run);

@@ -30,7 +30,7 @@ pub(crate) async fn readyz(State(server): State<Arc<Server>>) -> Response {
     {
         // Usable, but losing the database's machine may lose data.
         body["warning"] =
-            "the database has no synchronous standby: what was sealed last may be lost with its machine"
+            "the database has no synchronous standby: the latest sealed events may be lost with its machine"
                 .into();
     }
     (status, Json(body)).into_response()

@@ -2,10 +2,10 @@
 
 use super::create::{CreateRun, is_address, place_of};
 use crate::auth::Caller;
-use crate::http::extract::{Answer, Asked, Body};
+use crate::http::extract::{Answer, Body, QueryParams};
 use crate::http::problem::Problem;
 use crate::people::Role;
-use crate::routes::record::shown_path::shown_path;
+use crate::routes::record::shown_path::{refuse_private_task, shown_path};
 use crate::server::Server;
 use axum::Json;
 use axum::extract::State;
@@ -164,6 +164,7 @@ pub(crate) async fn lint(
                     TaskSource { dialect, folder, files: TaskTexts::new(dialect.main_file(), text) }
                 }
                 (None, Some(file)) if shown_path(&file).is_ok() => {
+                    refuse_private_task(own.app.environment(), &folder, Path::new(&file))?;
                     task_source::find(&folder, Some(Path::new(&file)))?
                 }
                 (None, _) => return Err(Problem::bad("no task: set `text` or `task_file`")),
@@ -220,6 +221,9 @@ pub(crate) async fn preview(
     let answer = server
         .apart(move || {
             let mut request = body.request(&place, &caller)?;
+            if let Some(file) = request.file() {
+                refuse_private_task(own.app.environment(), &place.folder, file)?;
+            }
             request.unfinished = Unfinished::StartAnew;
             let plan = own.app.prepare(&request, &SilentReporter)?;
             Ok(PreviewAnswer {
@@ -310,7 +314,7 @@ pub(crate) struct Suggestions {
 pub(crate) async fn suggestions(
     State(server): State<Arc<Server>>,
     _: Caller,
-    Asked(query): Asked<SuggestionsQuery>,
+    QueryParams(query): QueryParams<SuggestionsQuery>,
 ) -> Answer<Json<Suggestions>> {
     let folder = known_repo(&server, query.repo.trim()).await?;
     let own = server.clone();

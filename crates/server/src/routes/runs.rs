@@ -1,7 +1,7 @@
 //! Lists runs and removes one.
 
 use crate::auth::Caller;
-use crate::http::extract::{Answer, Asked};
+use crate::http::extract::{Answer, QueryParams};
 use crate::http::problem::Problem;
 use crate::index::{ListQuery, Page};
 use crate::people::Role;
@@ -9,7 +9,7 @@ use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_fleet::runs;
 use ralph_loop_fleet::store::ArtifactStore;
 use ralph_loop_journal::folder::registry;
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 pub(crate) async fn list(
     State(server): State<Arc<Server>>,
     _: Caller,
-    Asked(query): Asked<ListQuery>,
+    QueryParams(query): QueryParams<ListQuery>,
 ) -> Answer<Json<Page>> {
     Ok(Json(server.index.list(&query).await?))
 }
@@ -73,7 +73,7 @@ async fn is_over(server: &Arc<Server>, entry: &Registration) -> Result<(), Probl
     loop {
         let (own, looked_at) = (server.clone(), entry.clone());
         let seen =
-            server.blocking(move || Ok(RunReading::load(own.app.environment(), looked_at).ok())).await?;
+            server.blocking(move || Ok(RunSnapshot::load(own.app.environment(), looked_at).ok())).await?;
         let Some(reading) = seen else { return Ok(()) };
         if reading.state.result.finished.is_none() {
             return Err(Problem::conflict(format!("run {} is not over", entry.run_id))
@@ -93,7 +93,7 @@ async fn is_over(server: &Arc<Server>, entry: &Registration) -> Result<(), Probl
 /// Removes a run that was rejected after registration, before its first session.
 pub(super) fn forget_unbegun(server: &Server, run: &RunId) -> Result<(), Problem> {
     let Some(entry) = registry::find(&server.home, run) else { return Ok(()) };
-    let reading = RunReading::load(server.app.environment(), entry.clone());
+    let reading = RunSnapshot::load(server.app.environment(), entry.clone());
     let begun = reading.is_ok_and(|r| r.driver.is_some() || r.state.iterations.count > 0);
     if begun { Ok(()) } else { remove_record(server, &entry) }
 }

@@ -1,7 +1,7 @@
 //! WebSockets and server-sent events.
 
 use crate::auth::Caller;
-use crate::http::extract::{Answer, Asked};
+use crate::http::extract::{Answer, QueryParams};
 use crate::http::problem::Problem;
 use crate::server::Server;
 use crate::stream::{FromQuery, list_socket, run_events, run_socket};
@@ -24,7 +24,7 @@ pub(crate) async fn run_ws(
     State(server): State<Arc<Server>>,
     caller: Caller,
     Path(run): Path<String>,
-    Asked(from): Asked<FromQuery>,
+    QueryParams(from): QueryParams<FromQuery>,
     upgrade: WebSocketUpgrade,
 ) -> Answer<Response> {
     let entry = server.entry(&run)?;
@@ -51,7 +51,7 @@ pub(crate) async fn run_sse(
     State(server): State<Arc<Server>>,
     caller: Caller,
     Path(run): Path<String>,
-    Asked(mut from): Asked<FromQuery>,
+    QueryParams(mut from): QueryParams<FromQuery>,
     headers: HeaderMap,
 ) -> Answer<Response> {
     let entry = server.entry(&run)?;

@@ -272,7 +272,7 @@ impl Scheduler {
                 place += 1;
             }
             let row = queued.row((queued.problem.is_none()).then_some(place));
-            self.live.tell_row(&row);
+            self.live.publish_row(&row);
             self.live.write_later(Indexed { row, spend: None });
         }
     }

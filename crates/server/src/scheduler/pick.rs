@@ -94,7 +94,11 @@ mod tests {
         let both = [race.clone(), queued("ann", "a", "local")];
         assert_eq!(next(&both, &[], &limits), Some(0));
         assert_eq!(race.load().len(), 3);
-        assert_eq!(next(&both, &[run(0)], &limits), None, "it waits for three places, and nobody takes them");
+        assert_eq!(
+            next(&both, &[run(0)], &limits),
+            None,
+            "it waits for three slots, and no other run takes them"
+        );
         assert!(limits.refuse(3, "local").is_none() && limits.refuse(4, "local").is_some());
         assert!(limits.refuse(2, "docker").is_some());
         let mut refused = queued("ann", "a", "local");

@@ -72,7 +72,7 @@ impl Queued {
         }
     }
 
-    /// Places it takes: one per run of a race.
+    /// RunPaths it takes: one per run of a race.
     pub(crate) fn places(&self) -> usize {
         self.request.race.as_ref().map_or(1, |race| race.runs.len().max(1))
     }

@@ -47,7 +47,7 @@ pub async fn list_socket(server: Arc<Server>, caller: Caller, mut socket: WebSoc
                 Some(Ok(_)) => continue,
             },
             _ = closing.changed() => {
-                let reason = "the server goes down".into();
+                let reason = "the server is shutting down".into();
                 let close = Message::Close(Some(CloseFrame { code: 1012, reason }));
                 let _ = tokio::time::timeout(Duration::from_secs(1), socket.send(close)).await;
                 return;

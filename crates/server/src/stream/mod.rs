@@ -1,7 +1,7 @@
 //! Streams a run to browsers and scripts: numbered events and live output.
 //!
 //! Each viewer has its own reader and pace. Nothing is buffered for a slow one and no run waits; one that
-//! falls far behind is told where to read again.
+//! falls far behind gets the position from which to read again.
 
 mod frames;
 mod list_socket;

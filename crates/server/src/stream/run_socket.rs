@@ -60,7 +60,7 @@ pub async fn run_socket(
     let (code, reason) = match ended {
         Err(End::Gone) => return,
         Err(End::Problem(problem)) => (1011, problem.detail().to_owned()),
-        Ok(()) => (1012, "the server goes down; come back with `from`".to_owned()),
+        Ok(()) => (1012, "the server is shutting down; reconnect with `from`".to_owned()),
     };
     let reason = ralph_loop_protocol::display::text::head(&reason, 100).to_owned();
     let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));

@@ -24,7 +24,7 @@ pub use agent::{
     AgentConfig, AgentKind, AgentSelection, MAX_TOKENS_PER_ITERATION, OutputFormat, PromptMode,
     RateLimitDetection,
 };
-pub use clone::CloneConfig;
+pub use clone::{CloneConfig, HistoryAccess, WorkspaceConfig};
 pub use handover::{Handover, Overlap, PrConfig, Publish};
 pub use help::{Apply, CriticConfig, DoctorConfig, Role, RoleConfig};
 pub use metric::{Better, MetricConfig, REPEAT_MAX};
@@ -196,6 +196,13 @@ pub struct ConfigFile {
     /// config or a flag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share: Option<Vec<Share>>,
+    /// More files and folders of the machine that sandboxed commands can read: full paths, or below `~/`. Only works in
+    /// the user's config.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox_read: Option<Vec<String>>,
+    /// What the agent's copy of the repo holds in addition to tracked and unignored files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceConfig>,
     /// Cooldown after a rate limit without a reset time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = 900)))]
@@ -333,7 +340,7 @@ mod tests {
         assert_eq!(
             names(config().with_task(task(shell))).0,
             ["tests"],
-            "a shell in between is no difference"
+            "a shell in between makes no difference"
         );
         let other = shell.replace("\"a\"", "\"a; b\"");
         assert_eq!(names(config().with_task(task(&other))).0, ["verify-1", "tests"]);

@@ -62,6 +62,8 @@ pub const TOP_KEYS: &[&str] = &[
     "allowed_hosts",
     "pass_env",
     "share",
+    "sandbox_read",
+    "workspace",
     "default_cooldown_seconds",
     "publish",
     "pr",
@@ -261,6 +263,14 @@ impl ConfigFile {
         if let Some((fault, hint)) = self.notify.iter().flatten().find_map(super::NotifyConfig::fault) {
             return Err(("notify", fault, hint.into()));
         }
+        if let Some(fault) = self.workspace.as_ref().and_then(super::WorkspaceConfig::fault) {
+            return Err(("workspace", fault, "give it from the top of the repo, without `..`".into()));
+        }
+        let is_full = |path: &&String| path.starts_with('/') || path.starts_with("~/");
+        if let Some(path) = self.sandbox_read.iter().flatten().find(|path| !is_full(path)) {
+            let fault = format!("`{path}` in `sandbox_read` isn't a full path");
+            return Err(("sandbox_read", fault, "start it with `/` or `~/`".into()));
+        }
         if let Some(fault) = self.sandbox.as_ref().and_then(super::SandboxConfig::fault) {
             return Err(("sandbox", fault, "`docs/CONFIG.md` shows the right form of every key".into()));
         }
@@ -354,9 +364,7 @@ fn explain(error: &serde_json::Error) -> ConfigError {
             }
         }
         None if error.is_eof() => "the file ends too early: a bracket or quote is not closed".into(),
-        None if error.is_syntax() => {
-            "fix the JSON at this place; comments and trailing commas are not JSON".into()
-        }
+        None if error.is_syntax() => "fix the JSON here; comments and trailing commas aren't allowed".into(),
         None => "`docs/CONFIG.md` shows the right form of every key".into(),
     };
     let message = match message.find(", expected one of") {

@@ -3,7 +3,7 @@
 use super::{
     AgentConfig, AgentSelection, CommandLine, Completion, ConfigFile, CriticConfig, DoctorConfig, Handover,
     Isolation, Mode, Models, OnStuck, PrConfig, RequiredProof, RoleConfig, SandboxConfig, Share, StuckConfig,
-    TestsPolicy, VerifierConfig,
+    TestsPolicy, VerifierConfig, WorkspaceConfig,
 };
 use crate::budget::Budgets;
 use ralph_loop_protocol::id::AgentName;
@@ -57,6 +57,7 @@ impl ConfigFile {
             allowed_hosts,
             pass_env,
             share,
+            sandbox_read,
             default_cooldown_seconds,
             publish,
             remote,
@@ -73,6 +74,10 @@ impl ConfigFile {
         );
         self.pr = merge_pr(self.pr, over.pr);
         self.sandbox = match (self.sandbox, over.sandbox) {
+            (Some(below), Some(above)) => Some(below.overlaid(above)),
+            (below, above) => above.or(below),
+        };
+        self.workspace = match (self.workspace, over.workspace) {
             (Some(below), Some(above)) => Some(below.overlaid(above)),
             (below, above) => above.or(below),
         };
@@ -191,6 +196,8 @@ impl ConfigFile {
             allowed_hosts: self.allowed_hosts.unwrap_or_default(),
             pass_env: self.pass_env.unwrap_or_default(),
             share: self.share.unwrap_or_default(),
+            sandbox_read: self.sandbox_read.unwrap_or_default(),
+            workspace: self.workspace.unwrap_or_default(),
             default_cooldown: Duration::from_secs(self.default_cooldown_seconds.unwrap_or(900)),
             models: Models::default(),
             handover,
@@ -369,6 +376,12 @@ pub struct Settings {
     /// Which of the user's settings sandboxed agent CLIs get in addition to their login.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub share: Vec<Share>,
+    /// More files and folders of the machine that sandboxed commands can read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sandbox_read: Vec<String>,
+    /// What the agent's copy of the repo holds in addition to tracked and unignored files.
+    #[serde(default, skip_serializing_if = "WorkspaceConfig::is_usual")]
+    pub workspace: WorkspaceConfig,
     /// Cooldown without a reset time.
     pub default_cooldown: Duration,
     /// Model profiles.

@@ -285,7 +285,7 @@ fn explain(error: &Error, key: Option<&str>, file: &str, place: Span) -> Diagnos
                     fix.into(),
                 )
             } else {
-                let fix = "fix the YAML at this place; texts with `:` or `#` need quotes";
+                let fix = "fix the YAML here; texts with `:` or `#` need quotes";
                 ("not-yaml", ralph_loop_protocol::display::text::one_line(text, 200), fix.into())
             }
         }

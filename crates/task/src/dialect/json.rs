@@ -187,7 +187,7 @@ impl Problem {
         let fix = if error.is_eof() {
             "the file ends too early: a bracket or quote is not closed"
         } else if error.is_syntax() {
-            "fix the JSON at this place; comments and trailing commas are not JSON"
+            "fix the JSON here; comments and trailing commas aren't allowed"
         } else if message.starts_with("missing field") {
             "add it; `docs/TASKS.md` shows every key, and `ralph init --plan` or `--json-task` writes an example"
         } else {
@@ -335,7 +335,7 @@ impl Scan<'_> {
     }
 
     fn problem(&self, message: &str) -> Problem {
-        Problem { offset: self.at, message: message.into(), fix: "fix the JSON at this place".into() }
+        Problem { offset: self.at, message: message.into(), fix: "fix the JSON here".into() }
     }
 }
 
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_named_with_its_place() {
+    fn invalid_json_is_reported_with_its_position() {
         assert!(parse("").unwrap_err().message.contains("empty"));
         assert_eq!(parse("{\n \"a\": 1,\n}").unwrap_err().offset, 11);
         assert_eq!(parse(&"[".repeat(100_000)).unwrap_err().message, "EOF while parsing a list");

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_measured_is_refused() {
+    fn unmeasurable_metrics_are_refused() {
         let one =
             |more: &str| format!("metric: {{command: x, pattern: 'n ([0-9]+)', better: lower, {more}}}");
         assert_eq!(rules(&one("target: .nan")), ["not-yaml"]);

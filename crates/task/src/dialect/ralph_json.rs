@@ -359,7 +359,7 @@ impl RalphJsonReader<'_> {
         }
         let repository = without_blanks(written.repository.clone().unwrap_or_default());
         if let Some(problem) = repository.url.as_deref().and_then(names::url_problem) {
-            let message = format!("nothing can be cloned from `repository.url`: {problem}");
+            let message = format!("can't clone from `repository.url`: {problem}");
             let fix = "name the repository as `git clone` takes it";
             self.refuse("bad-url", "repository.url", message, fix);
         }

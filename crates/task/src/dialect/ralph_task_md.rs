@@ -360,7 +360,7 @@ fn values(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found:
         refuse("bad-provider", "sandbox_provider", format!("unknown sandbox provider `{name}`"), fix);
     }
     if let Some(problem) = front.repo_url.as_deref().and_then(names::url_problem) {
-        let message = format!("nothing can be cloned from `repo_url`: {problem}");
+        let message = format!("can't clone from `repo_url`: {problem}");
         refuse("bad-url", "repo_url", message, "name the repository as `git clone` takes it".into());
     }
     let pr = front.pr.as_ref();

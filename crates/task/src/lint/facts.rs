@@ -33,7 +33,7 @@ pub fn passing_already(task: &TaskFile, ids: &[String]) -> Vec<Diagnostic> {
             &task.source,
             criterion.place,
             format!(
-                "the check of `{}` passes before any work: it proves nothing ({})",
+                "the check of `{}` passes before any work, so it proves nothing ({})",
                 criterion.id,
                 criterion.check.describe()
             ),

@@ -74,7 +74,7 @@ pub(super) fn check(files: &TaskTexts, found: &mut Vec<Diagnostic>) {
             files.name(),
             Span::START,
             format!("the prompt has no heading for: {}", missing.join(", ")),
-            "say what to do, when it is done, what must stay as it is, and how it is verified",
+            "describe the work, when it is done, what must not change, and how it is verified",
         ));
     }
 }
@@ -88,7 +88,11 @@ mod tests {
         let whole = "# Fix the router\n## Acceptance criteria\n## Constraints\n## Verification\n<promise>COMPLETE</promise>";
         assert!(prompt_sections(whole).missing().is_empty());
         assert!(prompt_sections(whole).promise);
-        assert_eq!(prompt_sections("Fix it.\n```\n# Task\n```\n").missing().len(), 4, "code is no heading");
+        assert_eq!(
+            prompt_sections("Fix it.\n```\n# Task\n```\n").missing().len(),
+            4,
+            "code doesn't count as a heading"
+        );
         assert_eq!(prompt_sections("# Fix\n## Done when\n").missing(), ["Constraints", "Verification"]);
     }
 }

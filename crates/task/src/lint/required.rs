@@ -177,7 +177,7 @@ fn forge(task: &TaskFile, facts: &LintFacts, found: &mut Vec<Diagnostic>) {
                 "needs-pull-request",
                 &task.source,
                 criterion.place,
-                format!("`{}` looks at the pull request, but the task asks for none", criterion.id),
+                format!("`{}` checks the pull request, but the task doesn't request one", criterion.id),
                 "set `git.create_pr` to true",
             ));
         }

@@ -198,7 +198,7 @@ fn untouched_plan(text: &str) -> Option<usize> {
 /// How to fix it.
 pub fn fix(dialect: Dialect) -> &'static str {
     match dialect {
-        Dialect::Plan => "write the plan's own words and stories in its place",
+        Dialect::Plan => "replace it with the plan's own text and stories",
         _ => "replace it with the task, and set your own test command",
     }
 }
@@ -247,6 +247,6 @@ mod tests {
         let text = "# Plan\n\n<!--\nWhat is to be built.\n-->\n\nTier: S\n\n## 1. Summary\n\n<!-- S M L: required. -->\n\n| a | b |\n|---|---|\n";
         assert_eq!(untouched_plan(text), Some(9));
         assert_eq!(untouched_plan(&text.replace("| a | b |", "It adds a thing.")), None);
-        assert_eq!(untouched_plan("# Plan\n"), None, "a file without sections is somebody's own");
+        assert_eq!(untouched_plan("# Plan\n"), None, "a file without sections is the user's own");
     }
 }

@@ -1,5 +1,5 @@
-//! A program that knows the packaged crates alone: a sandbox of its own passes the suite of all sandboxes, and two agents run in
-//! one process on a current-thread runtime.
+//! A program that uses only the packaged crates: its custom sandbox passes the conformance suite, and two agents run in one process
+//! on a current-thread runtime.
 
 use ralph_loop_core::{Completion, LoopAgent};
 use ralph_loop_domain::ports::{
@@ -15,7 +15,7 @@ use ralph_loop_testkit::conformance::{self, Subject};
 use std::path::Path;
 use std::time::Duration;
 
-/// A sandbox of one's own, over another.
+/// A custom sandbox that wraps another.
 struct Own(Box<dyn Sandbox>);
 
 impl Sandbox for Own {
@@ -51,7 +51,7 @@ impl Sandbox for Own {
     }
 }
 
-/// An agent of one's own: it writes its name.
+/// A custom agent that writes its name.
 struct Writer(AgentName);
 
 impl Agent for Writer {
@@ -93,7 +93,7 @@ fn agent(folder: &Path, name: &str) -> LoopAgent {
         .expect("everything is there")
 }
 
-/// Tries all of it.
+/// Runs all checks.
 pub fn main() {
     ralph_loop_sandbox::init();
     let temp = tempfile::tempdir().expect("a folder");

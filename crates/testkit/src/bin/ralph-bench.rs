@@ -1,7 +1,8 @@
-//! What an iteration costs beside a bare shell loop, measured in one run and told as ratios.
+//! Measures what an iteration costs compared to a bare shell loop, in one run and as ratios.
 //!
 //! `cargo run --release -p ralph-loop-testkit --bin ralph-bench [-- --quick]`, with the binary to measure in `RALPH_BIN` (default:
-//! `ralph` beside this program). `ralph-bench fleet [PART …] [--quick]`, built with `--features fleet-bench`, measures what a fleet costs.
+//! `ralph` next to this program). `ralph-bench fleet [PART …] [--quick]`, built with `--features fleet-bench`, measures the overhead
+//! of a fleet.
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -28,7 +29,7 @@ struct Bench<'a> {
     repo: TestRepo<'a>,
 }
 
-/// A stub agent, as ralph calls it and as a shell loop does.
+/// A stub agent, for `ralph` and for a shell loop.
 struct Stub {
     name: &'static str,
     argv: [&'static str; 3],
@@ -49,7 +50,7 @@ fn main() {
         println!(
             "ralph-bench [--quick]\nralph-bench fleet [append] [take] [cost] [take-over] [rate] [--quick]"
         );
-        println!("\nRALPH_BIN names the binary that is measured (default: `ralph` beside this program).");
+        println!("\nRALPH_BIN names the binary that is measured (default: `ralph` next to this program).");
         std::process::exit(if words.iter().any(|word| word == "--help" || word == "-h") { 0 } else { 2 });
     }
     let ralph = std::env::var_os("RALPH_BIN")
@@ -128,7 +129,7 @@ fn median(values: &mut [f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Times between two boundaries.
+/// Durations between two boundaries.
 type Parts = BTreeMap<(String, String), Vec<f64>>;
 
 impl Bench<'_> {
@@ -150,7 +151,7 @@ impl Bench<'_> {
         }));
     }
 
-    /// Runs that many iterations; returns the time of each, and adds up where it goes between the boundaries.
+    /// Runs this many iterations; returns the duration of each, and adds up the time between boundaries.
     fn traced(&self, stub: &Stub, iterations: u32, parts: &mut Parts) -> Vec<f64> {
         self.configure(stub);
         let trace = self.env.path("trace");
@@ -176,7 +177,7 @@ impl Bench<'_> {
         ms(start.elapsed() / iterations)
     }
 
-    /// Iteration 2,000 beside iteration 20, in time and memory.
+    /// Compares iteration 2,000 to iteration 20 in time and memory.
     fn long_run(&self, iterations: u32) {
         self.configure(&CHANGING);
         let count = iterations.to_string();
@@ -225,7 +226,7 @@ impl Bench<'_> {
     }
 }
 
-/// The boundaries that a run passed: time in ms, name.
+/// The boundaries of a run: time in ms, name.
 fn read_trace(path: &Path) -> Vec<(f64, String)> {
     let text = std::fs::read_to_string(path).expect("a trace");
     let marks = text.lines().filter_map(|l| l.split_once(' '));

@@ -1,4 +1,4 @@
-//! The scripted model server, for shell scripts and people: prints its address as one line, serves until it is ended.
+//! The scripted model server for shell scripts and manual use: prints its URL on one line and serves until it is killed.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a small program that talks to its caller")]
 
 use ralph_loop_testkit::model_server::{ModelServer, SCENARIOS, Script};
@@ -52,7 +52,7 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
                 println!("{HELP}");
                 return Ok(());
             }
-            other => return Err(format!("{other} is no option")),
+            other => return Err(format!("unknown option {other}")),
         }
     }
     let server = ModelServer::start_on(port).map_err(|e| format!("cannot listen on port {port}: {e}"))?;
@@ -66,5 +66,5 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<(), String> {
 
 fn read(path: &str) -> Result<BTreeMap<String, Script>, String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {path}: {e}"))?;
-    serde_json::from_str(&text).map_err(|e| format!("{path} is no object of scripts: {e}"))
+    serde_json::from_str(&text).map_err(|e| format!("{path} isn't a JSON object of scripts: {e}"))
 }

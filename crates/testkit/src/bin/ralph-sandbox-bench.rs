@@ -1,8 +1,8 @@
-//! What a sandboxed run costs in a large repo, measured in one run and told as ratios: the whole run beside `cp -a` and
-//! `rm -r` of the tree, opened files beside files, and an iteration in which nothing changes beside `git status`.
+//! Measures what a sandboxed run costs in a large repo, in one run and as ratios: the whole run compared to `cp -a` and `rm -r`
+//! of the tree, opened files compared to all files, and an iteration without changes compared to `git status`.
 //!
 //! `cargo run --release -p ralph-loop-testkit --bin ralph-sandbox-bench`, with the binary to measure in `RALPH_BIN` (default:
-//! `ralph` beside this program).
+//! `ralph` next to this program).
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -83,13 +83,13 @@ fn whole_run(env: &TestEnv, repo: &TestRepo<'_>) -> Command {
     env.ralph_command(&repo.dir, &["run", "--new", "--max-iterations", "1"])
 }
 
-/// Puts the repo back to how it was before a run.
+/// Restores the repo's state before a run.
 fn restore(repo: &TestRepo<'_>) {
     repo.git(&["reset", "-q", "--hard"]);
     repo.git(&["clean", "-q", "-fd"]);
 }
 
-/// Files that a whole run opens, in all of its processes.
+/// The number of files opened by all processes of a run.
 fn opened_files(env: &TestEnv, repo: &TestRepo<'_>) -> Option<usize> {
     let log = env.path("strace.log");
     let inner = whole_run(env, repo);
@@ -116,7 +116,7 @@ fn opened_files(env: &TestEnv, repo: &TestRepo<'_>) -> Option<usize> {
     Some(text.lines().filter(|line| line.contains(" = ") && !line.contains("O_DIRECTORY")).count())
 }
 
-/// Iterations in which nothing changes.
+/// Measures iterations without changes.
 fn idle(env: &TestEnv, repo: &TestRepo<'_>) {
     configure(repo, "echo ok");
     let trace = env.path("trace");

@@ -1,8 +1,8 @@
-//! How fast the terminal UI is: its first frame, a frame with 100,000 lines, a key under a flood of output; its memory and what
-//! it uses while nothing happens.
+//! Measures the terminal UI: its first frame, a frame with 100,000 lines, a key during a flood of output, its memory, and its idle
+//! load.
 //!
 //! `cargo run --release -p ralph-loop-testkit --features tui-bench --bin ralph-tui-bench`, with the binary to measure in `RALPH_BIN`
-//! (default: `ralph` beside this program).
+//! (default: `ralph` next to this program).
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// The largest screen that is drawn.
 const SIZE: (u16, u16) = (200, 60);
 const LINES: usize = 100_000;
-/// Bytes of output in a second, and how many of them are taken at once.
+/// Bytes of output per second, and per batch.
 const FLOOD: usize = 10 * 1024 * 1024;
 const BATCH: usize = 64 * 1024;
 
@@ -38,7 +38,7 @@ fn main() {
     first.sort();
     row("the first frame after the start (median)", format!("{:.1} ms", ms(first[first.len() / 2])), "50 ms");
     let (memory, cpu) = idle(&env, &repo, &ralph);
-    // What the lines take is measured here, what everything else takes in the process itself.
+    // This measures the memory of the lines; the rest is measured in the process itself.
     let lines = resident(std::process::id());
     row("memory while open, and of 100,000 lines", format!("{memory:.1}+{lines:.1} MB"), "60 MB");
     row("processor while nothing happens", format!("{cpu:.2} %"), "0.5 %");
@@ -55,7 +55,7 @@ fn ms(time: Duration) -> f64 {
 fn frame(stage: &mut Stage) -> String {
     let mut times: Vec<Duration> = (0..200)
         .map(|n| {
-            // Something has changed, as in life.
+            // Changes something, as in real use.
             stage.output(&format!("one more line, number {n}\n"));
             let begun = Instant::now();
             stage.frame();
@@ -66,14 +66,14 @@ fn frame(stage: &mut Stage) -> String {
     format!("{:.2} ms", ms(times[times.len() / 2]))
 }
 
-/// Output comes at its rate for some seconds; a key comes at every moment of it, waits for the batch that is being taken, and
+/// Output arrives at this rate for some seconds; a key at any time waits for the current batch and
 /// then for its frame.
 fn flooded(stage: &mut Stage) -> String {
     let batch = "some words that an agent prints in a hurry, line after line\n".repeat(BATCH / 60);
     let mut times = Vec::new();
     let begun = Instant::now();
     for n in 0..(5 * FLOOD / BATCH) {
-        // Not faster than the rate: what is due by now.
+        // Limits the output to the rate.
         while begun.elapsed().as_secs_f64() * FLOOD as f64 <= (n * BATCH) as f64 {
             std::thread::yield_now();
         }
@@ -87,10 +87,10 @@ fn flooded(stage: &mut Stage) -> String {
     format!("{:.2} ms", ms(times[times.len() * 99 / 100]))
 }
 
-/// `ralph` on a terminal of its own.
+/// `ralph` on a separate terminal.
 fn open(env: &TestEnv, repo: &TestRepo<'_>, ralph: &std::path::Path) -> Child {
     let mut script = Command::new("script");
-    // A terminal that nobody looks at has no size of its own.
+    // A terminal without a viewer has no size.
     let line = format!("stty rows {} cols {}; exec {}", SIZE.1, SIZE.0, ralph.display());
     script.args(["-q", "-f", "-c", &line, "/dev/null"]).current_dir(&repo.dir);
     script.env_clear().envs(env.vars()).env("TERM", "xterm-256color");
@@ -132,7 +132,7 @@ fn own_process(script: u32) -> Option<u32> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// Megabytes of memory, and the share of a processor, over ten seconds in which nothing happens.
+/// Megabytes of memory and CPU share over ten idle seconds.
 fn idle(env: &TestEnv, repo: &TestRepo<'_>, ralph: &std::path::Path) -> (f64, f64) {
     let mut child = open(env, repo, ralph);
     until_drawn(&mut child);
@@ -163,7 +163,7 @@ fn resident(pid: u32) -> f64 {
     kilobytes / 1024.0
 }
 
-/// A run in the middle of its work.
+/// An active run.
 fn view() -> String {
     let tokens = json!({ "input": 1, "output": 1, "cached": 0, "cache_write": 0 });
     json!({

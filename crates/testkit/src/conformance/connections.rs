@@ -18,7 +18,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check { name: "connections: a connection sees the same files", needs: &[], run: same_files },
 ];
 
-/// Ends its command when it is told.
+/// Ends its command on request.
 pub(super) struct Until {
     told: Arc<AtomicBool>,
     started: Instant,
@@ -47,7 +47,7 @@ fn background(fixture: &Fixture<'_>) -> Result<(), Fault> {
     let (told, mut sink) = stopper();
     let running = std::thread::spawn(move || connection.exec(&request, &mut sink));
     let seen = fixture.run("while [ ! -s up ]; do sleep 0.05; done; cat up");
-    // A second command ends, and the one in the background lives on.
+    // A second command ends, and the background command keeps running.
     let alive = fixture.run("kill -0 $(cat pid) && echo alive");
     told.store(true, Ordering::Release);
     let ended = match running.join() {

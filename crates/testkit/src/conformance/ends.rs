@@ -1,4 +1,4 @@
-//! How a command ends before its time, and that nothing of it is left.
+//! Checks that commands can be ended early and leave no process behind.
 
 use super::fixture::{Keep, eq, wrong};
 use super::{Check, Fault, Fixture, Need};
@@ -11,15 +11,15 @@ pub(super) const CHECKS: &[Check] = &[
     Check { name: "ends: a time-out ends the whole tree", needs: &[], run: time_out },
     Check { name: "ends: silence ends a command", needs: &[], run: silence },
     Check { name: "ends: nothing outlives a command that ended", needs: &[], run: survivors },
-    Check { name: "ends: the sink is asked while nothing is printed", needs: &[], run: asked },
+    Check { name: "ends: the sink can end a command that prints nothing", needs: &[], run: asked },
 ];
 
-/// Starts a child in a session of its own that ignores polite signals and keeps the streams open; goes on when it is there.
+/// Starts a child in a separate session that ignores SIGTERM and keeps the streams open; continues once it runs.
 const STUBBORN: &str = "setsid sh -c 'trap \"\" TERM HUP INT; echo $$ > pid; while :; do sleep 1; done' & \
     while [ ! -s pid ]; do sleep 0.05; done; echo ready; ";
 
 fn streaming(fixture: &Fixture<'_>) -> Result<(), Fault> {
-    // Were the output held back to the end, the sink could not stop it.
+    // If the output were buffered until the end, the sink couldn't stop it.
     let request = fixture.sh("echo first; sleep 1000")?;
     let mut sink = Keep { stop_at: Some("first\n"), ..Keep::default() };
     let outcome = fixture.sandbox().exec(&request, &mut sink)?;
@@ -62,6 +62,6 @@ fn survivors(fixture: &Fixture<'_>) -> Result<(), Fault> {
 fn asked(fixture: &Fixture<'_>) -> Result<(), Fault> {
     let done = fixture.exec(&fixture.sh("sleep 2")?)?;
     eq("the end", done.outcome.end, ExecEnd::Exited(0))?;
-    // Every 250 ms at the latest: eight times; half of it leaves room for a loaded machine.
+    // At least every 250 ms means eight times; half of it leaves room for a loaded machine.
     if done.sink.polls >= 4 { Ok(()) } else { wrong(format!("asked {} times in 2 s", done.sink.polls)) }
 }

@@ -1,4 +1,4 @@
-//! What a command gets and what comes back.
+//! Checks a command's input, environment and output.
 
 use super::fixture::{eq, wrong};
 use super::{Check, Fault, Fixture, Need};
@@ -7,7 +7,7 @@ use ralph_loop_domain::ports::{ExecEnd, ExecRequest, Stdin};
 pub(super) const CHECKS: &[Check] = &[
     Check { name: "exec: the exit code comes back", needs: &[], run: exit_code },
     Check { name: "exec: output comes back whole", needs: &[], run: output },
-    Check { name: "exec: streams are told apart", needs: &[Need::SeparateStderr], run: streams },
+    Check { name: "exec: streams are separate", needs: &[Need::SeparateStderr], run: streams },
     Check { name: "exec: arguments arrive as they are", needs: &[], run: arguments },
     Check { name: "exec: a command runs in its folder", needs: &[], run: folder },
     Check { name: "exec: variables arrive as they are", needs: &[], run: variables },
@@ -84,7 +84,7 @@ fn stdin(fixture: &Fixture<'_>) -> Result<(), Fault> {
     let mut request = fixture.sh("wc -c")?;
     request.stdin = Stdin::Bytes(vec![b'x'; 3_000_000]);
     eq("bytes on stdin", fixture.exec(&request)?.stdout().trim(), "3000000")?;
-    // Not read at all: no harm.
+    // Unread input is harmless.
     let mut request = fixture.sh("exit 3")?;
     request.stdin = Stdin::Bytes(vec![b'x'; 3_000_000]);
     eq("the end", fixture.exec(&request)?.outcome.end, ExecEnd::Exited(3))
@@ -93,7 +93,7 @@ fn stdin(fixture: &Fixture<'_>) -> Result<(), Fault> {
 fn missing_program(fixture: &Fixture<'_>) -> Result<(), Fault> {
     let request = ExecRequest::new(vec!["ralph-no-such-program".to_owned(), "x".to_owned()]);
     match fixture.exec(&request) {
-        // A backend that only has a shell tells it as a shell does.
+        // A shell-only backend reports it like a shell.
         Err(Fault::Wrong(text)) if text.contains("ralph-no-such-program") => Ok(()),
         Ok(done) if done.outcome.end == ExecEnd::Exited(127) => Ok(()),
         Ok(done) => wrong(format!("it ended with {:?}", done.outcome.end)),

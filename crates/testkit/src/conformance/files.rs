@@ -31,7 +31,7 @@ fn round(fixture: &Fixture<'_>) -> Result<(), Fault> {
     s.remove(&path)?;
     s.remove(&fixture.path("no/such/file"))?;
     eq("the file, removed", s.read(&path)?, None)?;
-    // Whether an empty folder stays is the backend's own affair; its former file must not.
+    // The backend may keep an empty folder; its former file must be gone.
     eq("what is left in it", s.list(&fixture.path("a/b"))?, Vec::new())
 }
 
@@ -105,7 +105,7 @@ fn modes(fixture: &Fixture<'_>) -> Result<(), Fault> {
     managed.set_mode(&path, 0o750)?;
     eq("as a command", fixture.run("./tool")?.trim(), "ran")?;
     eq("bits", fixture.run("ls -l tool | cut -c1-10")?.trim(), "-rwxr-x---")?;
-    // Replacing keeps them.
+    // Replacing a file keeps its permissions.
     managed.write(&path, b"#!/bin/sh\necho again\n", Replace)?;
     eq("as a command, replaced", fixture.run("./tool")?.trim(), "again")
 }

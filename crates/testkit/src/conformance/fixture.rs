@@ -1,4 +1,4 @@
-//! What a check works with: the sandbox, a folder of its own, and a sink that keeps what it is given.
+//! The environment of a check: the sandbox, a separate folder, and a sink that records its input.
 
 use super::{Fault, Subject};
 use ralph_loop_domain::ports::{
@@ -10,10 +10,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// No command of a check takes longer; one that does is a fault, not a hanging test.
+/// Timeout of a check's command, so that it fails instead of hanging the test.
 pub(super) const LONGEST: Duration = Duration::from_secs(60);
 
-/// The place of one check.
+/// The environment of one check.
 pub struct Fixture<'a> {
     subject: &'a Subject<'a>,
     folder: PathBuf,
@@ -29,7 +29,7 @@ impl<'a> Fixture<'a> {
     }
 
     pub(super) fn managed(&self) -> Result<&dyn ManagedSandbox, Fault> {
-        self.subject.managed().ok_or_else(|| Fault::Skip("it has no life of its own".to_owned()))
+        self.subject.managed().ok_or_else(|| Fault::Skip("it has no lifecycle".to_owned()))
     }
 
     pub(super) fn provider(&self) -> Result<(&dyn SandboxProvider, &SandboxSpec), Fault> {
@@ -41,17 +41,17 @@ impl<'a> Fixture<'a> {
         self.subject.port
     }
 
-    /// Where on this machine a preview leads, by its name; `None` where it leads elsewhere.
+    /// The local target of a preview, by its name; `None` if it leads elsewhere.
     pub(super) fn preview_place(&self, preview: &Preview) -> Option<SocketAddr> {
         self.subject.names.as_ref().and_then(|names| names(preview))
     }
 
-    /// A name in the check's own folder, from the workspace's root.
+    /// A path in the check's folder, relative to the workspace root.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// The check's own folder, made.
+    /// Creates the check's folder.
     pub(super) fn folder(&self) -> Result<PathBuf, Fault> {
         self.sandbox().write(&self.path(".keep"), b"", WriteMode::Replace)?;
         Ok(self.folder.clone())
@@ -69,7 +69,7 @@ impl<'a> Fixture<'a> {
         exec(self.sandbox(), request)
     }
 
-    /// Runs a script that must succeed; what it printed.
+    /// Runs a script that must succeed; returns its output.
     pub(super) fn run(&self, script: &str) -> Result<String, Fault> {
         let done = self.exec(&self.sh(script)?)?;
         if done.outcome.end == ExecEnd::Exited(0) {
@@ -79,7 +79,7 @@ impl<'a> Fixture<'a> {
         }
     }
 
-    /// Whether the process whose number stands in the file `name` is gone; one that nobody has waited for is.
+    /// Whether the process with the pid in the file `name` is gone; a zombie counts as gone.
     pub(super) fn gone(&self, name: &str) -> Result<(), Fault> {
         let script = format!(
             "p=$(cat {name}) && test -n \"$p\" || {{ echo 'it was never there'; exit 0; }}; \
@@ -111,13 +111,13 @@ impl Done {
     }
 }
 
-/// Keeps what a command prints; may end it when a word was seen.
+/// Records a command's output; may end it after a given text.
 #[derive(Default)]
 pub(super) struct Keep {
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
     pub(super) polls: u32,
-    /// End the command when this stands on standard output.
+    /// End the command when standard output has this text.
     pub(super) stop_at: Option<&'static str>,
     pub(super) started: Option<Instant>,
 }
@@ -152,7 +152,7 @@ pub(super) fn wrong<T>(what: impl Into<String>) -> Result<T, Fault> {
     Err(Fault::Wrong(what.into()))
 }
 
-/// Both sides are the same, or a fault that shows them (shortened).
+/// Asserts that both sides are equal; the fault shows them (shortened).
 pub(super) fn eq<T: PartialEq + std::fmt::Debug>(what: &str, got: T, wanted: T) -> Result<(), Fault> {
     if got == wanted {
         return Ok(());
@@ -161,7 +161,7 @@ pub(super) fn eq<T: PartialEq + std::fmt::Debug>(what: &str, got: T, wanted: T) 
     wrong(format!("{what}: wanted {}, got {}", show(&wanted), show(&got)))
 }
 
-/// A path as the tests write it.
+/// Converts a path.
 pub(super) fn at(path: &str) -> &Path {
     Path::new(path)
 }

@@ -1,4 +1,4 @@
-//! Git inside, and a secret that stays in the environment.
+//! Checks git in the sandbox, and that a secret stays in the environment.
 
 use super::fixture::{Done, eq, wrong};
 use super::{Check, Fault, Fixture};
@@ -60,7 +60,7 @@ fn round(fixture: &Fixture<'_>) -> Result<(), Fault> {
 fn secret(fixture: &Fixture<'_>) -> Result<(), Fault> {
     static SUITES: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     has_git(fixture)?;
-    // One of its own: other suites run beside this one, and their commands are seen here.
+    // A unique value: other suites run at the same time, and their commands are visible here.
     let own = SUITES.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let password = format!("conformance-{}-{own}", std::process::id());
     fixture.run(CLONE)?;
@@ -92,7 +92,7 @@ fn secret(fixture: &Fixture<'_>) -> Result<(), Fault> {
         return wrong(format!("push: {:?} {}", done.outcome.end, done.stderr()));
     }
     if done.stdout().contains(&password) || done.stderr().contains(&password) {
-        return wrong("the password stands in an argument or in the output");
+        return wrong("the password is in an argument or in the output");
     }
     eq("what was pushed", fixture.run("git -C origin.git log --format=%s pushed")?.as_str(), "one\n")?;
     fixture.run("rm wanted")?;

@@ -1,4 +1,4 @@
-//! Start, stop, find again, preview, destroy. These come last: they end the sandbox.
+//! Checks start, stop, find, preview and destroy. They run last, because they end the sandbox.
 
 use super::fixture::{eq, wrong};
 use super::{Check, Fault, Fixture, Need};
@@ -24,7 +24,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check { name: "life: destroyed, it is gone", needs: &[Need::Life], run: destroy },
 ];
 
-/// Whichever small server is there; each answers with the file.
+/// Starts any available small server that serves the file.
 const SERVE: &str = "if command -v python3 >/dev/null; then exec python3 -m http.server $PORT; \
     elif busybox httpd --help 2>&1 | grep -q Usage; then exec busybox httpd -f -p $PORT; else exit 44; fi";
 
@@ -48,7 +48,7 @@ fn preview(fixture: &Fixture<'_>) -> Result<(), Fault> {
     let mut answer = String::new();
     while !running.is_finished() && !answer.contains("hello from inside") {
         answer = ask(&host, &address).unwrap_or_default();
-        // The server comes up in its own time; a command inside is the pause between two questions.
+        // The server needs time to start; a command inside is the pause between two requests.
         fixture.run("sleep 0.2")?;
     }
     told.store(true, std::sync::atomic::Ordering::Release);
@@ -59,7 +59,7 @@ fn preview(fixture: &Fixture<'_>) -> Result<(), Fault> {
     if answer.contains("hello from inside") { Ok(()) } else { wrong(format!("no answer at {}", address.url)) }
 }
 
-/// `host:port` of an address that is plain http.
+/// `host:port` of a plain `http` URL.
 fn plain_host(address: &Preview) -> Option<String> {
     let rest = address.url.strip_prefix("http://")?;
     let host = rest.split('/').next()?;
@@ -99,7 +99,7 @@ fn stop(fixture: &Fixture<'_>) -> Result<(), Fault> {
     eq("the file", managed.read(&fixture.path("stays"))?, Some(b"here".to_vec()))
 }
 
-/// The sandbox as its provider lists it.
+/// The sandbox in its provider's list.
 fn own_row(fixture: &Fixture<'_>) -> Result<SandboxInfo, Fault> {
     let (provider, _) = fixture.provider()?;
     let id = fixture.managed()?.id();
@@ -115,7 +115,7 @@ fn listed(fixture: &Fixture<'_>) -> Result<(), Fault> {
     let own = own_row(fixture)?;
     eq("its run", own.run.clone(), Some(spec.run.clone()))?;
     eq("its state", own.state.as_str(), "running")?;
-    // Seconds that were taken for milliseconds, or the other way round, lie far outside of these years.
+    // Mixing up seconds and milliseconds gives dates far outside of these years.
     let year = own.created_at.map(|made| made.as_second() / (365 * 24 * 60 * 60) + 1970);
     if !year.is_some_and(|year| (2020..2200).contains(&year)) {
         return wrong(format!("when it was made is not told: {:?}", own.created_at));
@@ -169,7 +169,7 @@ fn create_again(fixture: &Fixture<'_>) -> Result<(), Fault> {
 fn unknown(fixture: &Fixture<'_>) -> Result<(), Fault> {
     let (provider, _) = fixture.provider()?;
     if provider.attach("ralph-no-such-sandbox")?.is_some() {
-        return wrong("something was found by an id that nobody has");
+        return wrong("an unknown id found a sandbox");
     }
     Ok(provider.destroy("ralph-no-such-sandbox")?)
 }

@@ -31,7 +31,7 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// What is put to the test.
+/// The sandbox under test.
 pub struct Subject<'a> {
     sandbox: Hold<'a>,
     provider: Option<(&'a dyn SandboxProvider, &'a SandboxSpec)>,
@@ -41,7 +41,7 @@ pub struct Subject<'a> {
     names: Option<Box<NameService<'a>>>,
 }
 
-/// Says where on this machine a request to a preview arrives; `None` where it is turned away.
+/// Returns the local target of a preview request; `None` if it is refused.
 type NameService<'a> = dyn Fn(&Preview) -> Option<SocketAddr> + 'a;
 
 enum Hold<'a> {
@@ -51,7 +51,7 @@ enum Hold<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A sandbox without a life of its own.
+    /// A sandbox without a lifecycle.
     pub fn of_sandbox(sandbox: &'a dyn Sandbox, capabilities: Capabilities) -> Self {
         Self {
             sandbox: Hold::Plain(sandbox),
@@ -63,7 +63,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// A sandbox with a life of its own; it is stopped, started and, at the end, destroyed.
+    /// A sandbox with a lifecycle; the suite stops, starts and finally destroys it.
     pub fn of_managed(sandbox: &'a dyn ManagedSandbox, capabilities: Capabilities) -> Self {
         Self {
             sandbox: Hold::Managed(sandbox),
@@ -75,7 +75,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Everything: a sandbox is made by the provider, used, found again, and destroyed at the end.
+    /// The whole lifecycle: the provider creates a sandbox, which is used, found again, and finally destroyed.
     pub fn of_provider(
         provider: &'a dyn SandboxProvider,
         spec: &'a SandboxSpec,
@@ -92,14 +92,14 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Leaves out every check whose name starts with `prefix` (`git`, `exec: stdin`), for this reason.
+    /// Skips every check whose name starts with `prefix` (`git`, `exec: stdin`), for this reason.
     #[must_use]
     pub fn without(mut self, prefix: &str, reason: &str) -> Self {
         self.without.push((prefix.to_owned(), reason.to_owned()));
         self
     }
 
-    /// The port that the preview is tried with; 8080 unless told.
+    /// The preview's port [default: 8080].
     #[must_use]
     pub fn port(mut self, port: u16) -> Self {
         self.port = port;
@@ -130,7 +130,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// What a check asks of a backend.
+/// A capability that a check needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
     Streaming,
@@ -147,7 +147,7 @@ enum Need {
 }
 
 impl Need {
-    /// Why the subject cannot be asked; `None` where it can.
+    /// The reason why the subject can't run a check; `None` if it can.
     fn missing(self, subject: &Subject<'_>) -> Option<&'static str> {
         let can = &subject.capabilities;
         let (fine, word) = match self {
@@ -158,14 +158,14 @@ impl Need {
             Self::StopStart => (can.stop_start, "stop_start"),
             Self::Preview => (can.preview, "preview"),
             Self::FileModes => (can.file_modes, "file_modes"),
-            Self::Life => (subject.managed().is_some(), "a life of its own"),
+            Self::Life => (subject.managed().is_some(), "a lifecycle"),
             Self::Provider => (subject.provider.is_some(), "a provider"),
         };
         (!fine).then_some(word)
     }
 }
 
-/// One behaviour.
+/// A check of one behavior.
 struct Check {
     /// `group: what must hold`.
     name: &'static str,
@@ -176,9 +176,9 @@ struct Check {
 /// Why a check did not pass.
 #[derive(Debug)]
 enum Fault {
-    /// The behaviour is wrong.
+    /// The behavior is wrong.
     Wrong(String),
-    /// The check cannot be made here, for a reason that is no fault (a tool is missing inside).
+    /// The check can't run here, for a reason that isn't a fault (such as a missing tool in the sandbox).
     Skip(String),
 }
 
@@ -188,7 +188,7 @@ impl From<SandboxError> for Fault {
     }
 }
 
-/// All checks in their order: those that end the sandbox's life come last.
+/// All checks in order: those that end the sandbox come last.
 fn checks() -> impl Iterator<Item = &'static Check> {
     [exec::CHECKS, ends::CHECKS, connections::CHECKS, files::CHECKS, paths::CHECKS, git::CHECKS, life::CHECKS]
         .into_iter()
@@ -200,7 +200,7 @@ pub fn names() -> Vec<&'static str> {
     checks().map(|check| check.name).collect()
 }
 
-/// Runs every check that the subject can be asked. One that fails does not keep the others from running.
+/// Runs every check that the subject supports. A failed check doesn't stop the others.
 pub fn run(subject: &Subject<'_>) -> Report {
     let mut report = Report::new(subject.sandbox().kind());
     for (at, check) in checks().enumerate() {
@@ -220,10 +220,10 @@ pub fn run(subject: &Subject<'_>) -> Report {
     report
 }
 
-/// How long a check may take before it is named.
+/// The time after which a slow check is named.
 const SLOW: Duration = Duration::from_secs(60);
 
-/// Names a check on standard error that does not end, once a minute: a sandbox that hangs would leave nobody a word.
+/// Names a check that doesn't end on standard error, once a minute: otherwise a hanging sandbox would print nothing.
 #[allow(clippy::print_stderr, reason = "the report comes only when every check has ended")]
 fn watched<T>(name: &str, run: impl FnOnce() -> T) -> T {
     let (running, ended) = mpsc::channel::<()>();

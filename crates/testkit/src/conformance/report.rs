@@ -1,19 +1,19 @@
-//! What came of a run of the suite.
+//! The report of a run of the suite.
 
 use std::fmt;
 
-/// What came of one check.
+/// The outcome of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The behaviour holds.
+    /// The check passed.
     Passed,
-    /// Not asked, and why.
+    /// Skipped, with the reason.
     Skipped(String),
-    /// The behaviour is wrong, and how.
+    /// Failed, with the fault.
     Failed(String),
 }
 
-/// What came of all checks.
+/// The outcome of all checks.
 #[derive(Debug)]
 pub struct Report {
     kind: String,
@@ -34,7 +34,7 @@ impl Report {
         &self.rows
     }
 
-    /// How many passed.
+    /// The number of passed checks.
     pub fn passed(&self) -> usize {
         self.rows.iter().filter(|(_, verdict)| *verdict == Verdict::Passed).count()
     }
@@ -51,7 +51,7 @@ impl Report {
         skipped.map(|(name, _)| *name).collect()
     }
 
-    /// Shows the report on stdout and ends the test where a check failed.
+    /// Prints the report on stdout and fails the test if a check failed.
     #[allow(clippy::panic, clippy::disallowed_methods, reason = "a test prints, and fails by panicking")]
     pub fn assert_passed(&self) {
         use std::io::Write as _;

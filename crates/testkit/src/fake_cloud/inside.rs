@@ -1,5 +1,5 @@
-//! A machine: a temporary folder whose commands really run on this machine, until it is stopped.
-#![allow(clippy::disallowed_methods, reason = "a fake cloud starts the commands it is asked for")]
+//! A fake machine: a temporary folder whose commands really run on this machine until it is stopped.
+#![allow(clippy::disallowed_methods, reason = "a fake cloud starts the requested commands")]
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write as _};
@@ -22,7 +22,7 @@ pub(crate) struct Job<'a> {
     pub timeout: Option<Duration>,
 }
 
-/// How it went.
+/// The outcome of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub code: i32,
@@ -87,7 +87,7 @@ impl Inside {
         Ok(Ran { code, stdout: read(stdout), stderr: read(stderr), timed_out })
     }
 
-    /// Ends every process, as a machine that stops does.
+    /// Ends every process, like a stopping machine.
     pub(crate) fn kill_all(&self) {
         let script = format!(
             "for f in $(grep -ls {MARK}={} /proc/[0-9]*/environ); do p=${{f#/proc/}}; kill -9 ${{p%/environ}}; done",
@@ -100,7 +100,7 @@ impl Inside {
 }
 
 impl Inside {
-    /// Ends it for good: its processes and its files. Threads that still answer somebody may hold on to it until later.
+    /// Ends it permanently: its processes and files. Threads that still answer a request may keep it alive a little longer.
     pub(crate) fn end(&self) {
         self.kill_all();
         let _ = std::fs::remove_dir_all(self.folder.path());
@@ -139,7 +139,7 @@ fn kill_group(pid: u32) -> io::Result<()> {
     Command::new("kill").args(["-9", "--", &format!("-{pid}")]).stderr(Stdio::null()).status().map(drop)
 }
 
-/// Writes a file, making its folders.
+/// Writes a file and creates its folders.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(above) = path.parent() {
         std::fs::create_dir_all(above)?;

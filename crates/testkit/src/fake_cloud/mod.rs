@@ -1,4 +1,4 @@
-//! What the fake clouds share: a small HTTP server, faults by switch, and machines that are folders whose commands really run.
+//! Shared parts of the fake clouds: a small HTTP server, switchable faults, and machines that are folders whose commands really run.
 
 mod inside;
 mod server;

@@ -1,4 +1,4 @@
-//! A small HTTP server on threads, whose answers can be spoilt by switch.
+//! A small threaded HTTP server with switchable faults.
 #![allow(clippy::disallowed_methods, reason = "a slow answer sleeps")]
 
 use crate::model_server::http::{ReadEnd, Reader, Request};
@@ -11,40 +11,40 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How many requests are remembered.
+/// Maximum number of recorded requests.
 const SEEN_MAX: usize = 2000;
 
-/// How an answer is spoilt.
+/// A fault of a response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
     /// This status instead, with a `Retry-After` in seconds; the request has no effect.
     Status(u16, Option<u32>),
-    /// This status instead, but the request has had its effect.
+    /// This status instead, but the request has its effect.
     StatusAfter(u16),
-    /// The answer comes late.
+    /// The response is delayed.
     Slow(Duration),
     /// The connection is closed without an answer; the request has no effect.
     Hangup,
     /// The request has its effect, and the connection is closed without an answer.
     HangupAfter,
-    /// This status instead, with these headers and words; the request has no effect.
+    /// This status instead, with these headers and this body; the request has no effect.
     Answer(u16, Vec<(String, String)>, String),
-    /// 200 with these bytes in the place of the answer; the request has no effect.
+    /// 200 with these bytes instead of the answer; the request has no effect.
     Instead(Vec<u8>),
-    /// 200 with an answer that never ends, as fast as it is taken; the request has no effect.
+    /// 200 with an endless response, as fast as the client reads it; the request has no effect.
     Endless,
-    /// 200 with an answer of which one byte comes at a time, with this wait before each, and never the last.
+    /// 200 with a response sent byte by byte, with this delay before each, and never the last byte.
     Drip(Duration),
 }
 
-/// A request that came.
+/// A recorded request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// `GET /path?query`.
     pub line: String,
-    /// The body, where it is text.
+    /// The body, if it is text.
     pub body: String,
-    /// The status of its answer.
+    /// The status of its response.
     pub status: u16,
 }
 
@@ -73,7 +73,7 @@ impl Reply {
 }
 
 type Handler = dyn Fn(&Request) -> Reply + Send + Sync;
-/// Makes the vendor's own body for an error.
+/// Builds the vendor's error body.
 type Spoil = dyn Fn(u16, &str) -> Reply + Send + Sync;
 
 #[derive(Default)]
@@ -128,7 +128,7 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// Spoils the next answer to a request whose line holds `part`; may be called several times.
+    /// Makes the next response fail if the request line contains `part`; may be called several times.
     pub(crate) fn fail(&self, part: &str, fault: Fault) {
         lock(&self.shared.faults).push_back((part.to_owned(), fault));
     }
@@ -214,7 +214,7 @@ fn serve(stream: &TcpStream, shared: &Shared, handler: &Handler, spoil: &Spoil) 
     Ok(())
 }
 
-/// Answers with blanks, which every JSON may begin with, until nobody takes them any more.
+/// Answers with blanks, which any JSON may start with, until the client closes the connection.
 fn flood(mut stream: &TcpStream, shared: &Shared, size: usize, wait: Duration) -> io::Result<()> {
     let head = "HTTP/1.1 200 X\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n";
     stream.write_all(head.as_bytes())?;

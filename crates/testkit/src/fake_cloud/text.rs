@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The query of an address.
+/// The query of a URL.
 #[derive(Debug, Default)]
 pub(crate) struct Query(BTreeMap<String, String>);
 
@@ -77,7 +77,7 @@ pub(crate) fn parts(kind: &str, body: &[u8]) -> Vec<(String, Option<String>, Vec
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    // The first byte is looked for first: bodies may have megabytes.
+    // Searches for the first byte first, because bodies may have megabytes.
     let first = *needle.first()?;
     let mut at = 0;
     while let Some(next) = haystack[at..].iter().position(|b| *b == first) {

@@ -112,7 +112,7 @@ fn one(
     let is = sandbox.states.first().copied().unwrap_or("unknown");
     match (method, rest) {
         ("GET", []) => {
-            // Each look shows the next state of a change that goes on.
+            // Each request shows the next state of a change in progress.
             if sandbox.states.len() > 1 {
                 sandbox.states.remove(0);
             }

@@ -1,6 +1,6 @@
-//! Daytona on this machine: its API and its toolbox, with sandboxes that are folders whose commands really run.
+//! A fake Daytona on this machine: its API and toolbox, with sandboxes that are folders whose commands really run.
 //!
-//! Held to the vendor's published specification and to its own SDK by the tests of `ralph-loop-providers`.
+//! The tests of `ralph-loop-providers` check it against the vendor's published specification and SDK.
 
 mod api;
 mod toolbox;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A moment, for every date.
+/// A fixed timestamp for every date.
 const NOW: &str = "2026-11-15T12:00:00.000Z";
 
 /// The server; it ends when it is dropped, with everything that runs in it.
@@ -27,7 +27,7 @@ pub struct FakeDaytona {
 struct Sandbox {
     id: String,
     name: String,
-    /// What is now, and what the next looks show.
+    /// The current state, and the states of the next requests.
     states: Vec<&'static str>,
     asked: Value,
     labels: Value,
@@ -49,7 +49,7 @@ struct State {
 }
 
 impl FakeDaytona {
-    /// Starts it on a free port.
+    /// Starts the server on a free port.
     pub fn start() -> io::Result<Self> {
         let state = Arc::new(Mutex::new(State { page: 100, ..State::default() }));
         let key = ["dtn", "fake", "0123456789abcdef"].join("_");
@@ -65,42 +65,42 @@ impl FakeDaytona {
         Ok(Self { server, state, key })
     }
 
-    /// The address of the API.
+    /// The URL of the API.
     pub fn url(&self) -> String {
         self.server.url()
     }
 
-    /// The address of the toolboxes.
+    /// The URL of the toolboxes.
     pub fn toolbox_url(&self) -> String {
         format!("{}/toolbox", self.server.url())
     }
 
-    /// Tells clients another address of the toolboxes: that of a proxy before it.
+    /// Announces another URL of the toolboxes, such as a proxy's.
     pub fn announce_toolbox(&self, url: &str) {
         url.clone_into(&mut lock(&self.state).toolbox_url);
     }
 
-    /// The key that it takes.
+    /// The accepted key.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// Spoils the next answer to a request whose line (`POST /sandbox`) holds `part`.
+    /// Makes the next response fail if the request line (`POST /sandbox`) contains `part`.
     pub fn fail(&self, part: &str, fault: Fault) {
         self.server.fail(part, fault);
     }
 
-    /// Lists come in pages of this many.
+    /// Sets the page size of lists.
     pub fn page_size(&self, size: usize) {
         lock(&self.state).page = size.max(1);
     }
 
-    /// Commands are split into words and started without a shell, as older daemons do it.
+    /// Splits commands into words and starts them without a shell, like older daemons.
     pub fn old_daemon(&self) {
         lock(&self.state).old_daemon = true;
     }
 
-    /// Stops a sandbox behind its client's back, as the vendor does with what looks idle.
+    /// Stops a sandbox without a request, as the vendor does with idle ones.
     pub fn stop_idle(&self, id: &str) {
         if let Some(sandbox) = lock(&self.state).sandboxes.get_mut(id) {
             sandbox.inside.kill_all();
@@ -108,7 +108,7 @@ impl FakeDaytona {
         }
     }
 
-    /// Makes a sandbox that is none of ours; its id.
+    /// Creates a foreign sandbox; returns its id.
     pub fn make_foreign(&self, name: &str) -> String {
         let body = json!({ "name": name, "labels": { "owner": name } });
         let reply = api::create(&mut lock(&self.state), body, &|status, why| refusal(status, "/", why));
@@ -116,17 +116,17 @@ impl FakeDaytona {
         made["id"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// How often a client said that a sandbox is still needed.
+    /// The number of keep-alive requests for a sandbox.
     pub fn activity(&self, id: &str) -> u32 {
         lock(&self.state).sandboxes.get(id).map_or(0, |sandbox| sandbox.activity)
     }
 
-    /// The body that made a sandbox.
+    /// The creation request body of a sandbox.
     pub fn asked(&self, id: &str) -> Option<Value> {
         lock(&self.state).sandboxes.get(id).map(|sandbox| sandbox.asked.clone())
     }
 
-    /// The port that a request to this address with these headers arrives at; `None` where the vendor turns it away.
+    /// The port that a request to this URL with these headers reaches; `None` if the vendor refuses it.
     pub fn reached_by(&self, url: &str, headers: &BTreeMap<String, String>) -> Option<u16> {
         let (port, rest) = url.strip_prefix("https://")?.split_once('-')?;
         let state = lock(&self.state);
@@ -137,23 +137,23 @@ impl FakeDaytona {
         port.parse().ok().filter(|_| open)
     }
 
-    /// The sandboxes that there are.
+    /// The existing sandboxes.
     pub fn left(&self) -> Vec<String> {
         lock(&self.state).sandboxes.keys().cloned().collect()
     }
 
-    /// Every sandbox is gone, as after a fire.
+    /// Removes every sandbox, as in a disaster.
     pub fn lose_all(&self) {
         let lost = std::mem::take(&mut lock(&self.state).sandboxes);
         lost.values().for_each(|sandbox| sandbox.inside.end());
     }
 
-    /// How many sandboxes were ever made.
+    /// The number of sandboxes ever created.
     pub fn made(&self) -> u32 {
         lock(&self.state).made
     }
 
-    /// The requests that came, oldest first.
+    /// All requests, oldest first.
     pub fn seen(&self) -> Vec<Seen> {
         self.server.seen()
     }
@@ -169,7 +169,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The vendor's own shape of an error.
+/// The vendor's error format.
 fn refusal(status: u16, path: &str, message: &str) -> Reply {
     let body =
         json!({ "path": path, "timestamp": NOW, "statusCode": status, "error": "Error", "message": message });

@@ -43,7 +43,7 @@ fn execute(inside: &Inside, request: &Request) -> io::Result<Reply> {
     };
     let env: BTreeMap<String, String> = serde_json::from_value(body["envs"].clone()).unwrap_or_default();
     let timeout = body["timeout"].as_u64().filter(|t| *t > 0).map(Duration::from_secs);
-    // The daemon hands the command to a shell on its standard input.
+    // The daemon passes the command to a shell's standard input.
     let job = Job {
         argv: vec!["sh".into()],
         cwd: body["cwd"].as_str(),
@@ -60,7 +60,7 @@ fn execute(inside: &Inside, request: &Request) -> io::Result<Reply> {
     Ok(Reply::json(200, &json!({ "exitCode": ran.code, "result": String::from_utf8_lossy(&output) })))
 }
 
-/// As an older daemon does it: words by blanks and quotes, nothing is escaped.
+/// Like an older daemon: splits words at blanks and quotes, without escapes.
 pub(super) fn execute_words(inside: &Inside, request: &Request) -> Reply {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let (mut argv, mut word, mut quote) = (Vec::new(), String::new(), None);

@@ -36,7 +36,7 @@ pub(super) fn answer(state: &mut State, request: &Request, path: &[&str], query:
         },
         (method, ["sandboxes", id, rest @ ..]) => match state.sandboxes.get_mut(*id) {
             None => refusal(404, "Sandbox not found"),
-            // The older path insists on it.
+            // The older path requires it.
             Some(_) if !newer && rest == ["connect"] && body["timeout"].as_u64().is_none() => {
                 refusal(400, "timeout is required")
             }

@@ -70,7 +70,7 @@ fn start(inside: &Inside, request: &Request) -> Reply {
         Reply::bytes(200, "application/connect+json", out)
     };
     if !request.header("content-type").is_some_and(|kind| kind.starts_with("application/connect+json")) {
-        return refusal(415, "a stream of connect+json is wanted");
+        return refusal(415, "expected a connect+json stream");
     }
     let Some(body) = request.body.get(5..).and_then(|b| serde_json::from_slice::<Value>(b).ok()) else {
         return failed(out, "invalid_argument", "the frame is not understood");

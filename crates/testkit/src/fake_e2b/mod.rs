@@ -1,6 +1,6 @@
-//! E2B on this machine: its API and the `envd` inside, with sandboxes that are folders whose commands really run.
+//! A fake E2B on this machine: its API and the `envd` inside, with sandboxes that are folders whose commands really run.
 //!
-//! Held to the vendor's published specification and to its own SDK by the tests of `ralph-loop-providers`.
+//! The tests of `ralph-loop-providers` check it against the vendor's published specification and SDK.
 
 mod api;
 mod envd;
@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A moment, for every date.
+/// A fixed timestamp for every date.
 const NOW: &str = "2026-11-15T12:00:00Z";
-/// What `envd` says that it is.
+/// The reported `envd` version.
 const ENVD: &str = "0.5.7";
 
 /// The server; it ends when it is dropped, with everything that runs in it.
@@ -30,7 +30,7 @@ struct Sandbox {
     id: String,
     paused: bool,
     asked: Value,
-    /// The last time-out that was set, and how often one was.
+    /// The last timeout, and how often a timeout was set.
     timeout: u64,
     extended: u32,
     wakes: u32,
@@ -38,7 +38,7 @@ struct Sandbox {
 }
 
 impl Sandbox {
-    /// Changes with every waking.
+    /// Changes with every resume.
     fn token(&self) -> String {
         format!("envd-{}-{}", self.id, self.wakes)
     }
@@ -53,7 +53,7 @@ struct State {
 }
 
 impl FakeE2b {
-    /// Starts it on a free port.
+    /// Starts the server on a free port.
     pub fn start() -> io::Result<Self> {
         let state = Arc::new(Mutex::new(State { page: 100, ..State::default() }));
         let key = ["e2b", "0123456789abcdef0123456789abcdef01234567"].join("_");
@@ -63,27 +63,27 @@ impl FakeE2b {
         Ok(Self { server, state, key })
     }
 
-    /// The address of the API and of the sandboxes: they are told apart by a header.
+    /// The URL of the API and of the sandboxes, which a header distinguishes.
     pub fn url(&self) -> String {
         self.server.url()
     }
 
-    /// The key that it takes.
+    /// The accepted key.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// Spoils the next answer to a request whose line (`POST /sandboxes`) holds `part`.
+    /// Makes the next response fail if the request line (`POST /sandboxes`) contains `part`.
     pub fn fail(&self, part: &str, fault: Fault) {
         self.server.fail(part, fault);
     }
 
-    /// Lists come in pages of this many.
+    /// Sets the page size of lists.
     pub fn page_size(&self, size: usize) {
         lock(&self.state).page = size.max(1);
     }
 
-    /// Lets a sandbox's time run out: it pauses.
+    /// Lets a sandbox time out: it pauses.
     pub fn expire(&self, id: &str) {
         if let Some(sandbox) = lock(&self.state).sandboxes.get_mut(id) {
             sandbox.inside.kill_all();
@@ -91,17 +91,17 @@ impl FakeE2b {
         }
     }
 
-    /// The last time-out that was set, and how often one was.
+    /// The last timeout, and how often a timeout was set.
     pub fn extended(&self, id: &str) -> (u64, u32) {
         lock(&self.state).sandboxes.get(id).map_or((0, 0), |sandbox| (sandbox.timeout, sandbox.extended))
     }
 
-    /// The body that made a sandbox.
+    /// The creation request body of a sandbox.
     pub fn asked(&self, id: &str) -> Option<Value> {
         lock(&self.state).sandboxes.get(id).map(|sandbox| sandbox.asked.clone())
     }
 
-    /// Makes a sandbox that is none of ours; its id.
+    /// Creates a foreign sandbox; returns its id.
     pub fn make_foreign(&self, name: &str) -> String {
         let body = json!({ "templateID": "base", "metadata": { "owner": name } });
         let reply = api::create(&mut lock(&self.state), body);
@@ -109,7 +109,7 @@ impl FakeE2b {
         made["sandboxID"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// The port that a request to this address with these headers arrives at; `None` where the vendor turns it away.
+    /// The port that a request to this URL with these headers reaches; `None` if the vendor refuses it.
     pub fn reached_by(&self, url: &str, headers: &BTreeMap<String, String>) -> Option<u16> {
         let (port, rest) = url.strip_prefix("https://")?.split_once('-')?;
         let id = rest.strip_suffix(".e2b.invalid")?;
@@ -118,12 +118,12 @@ impl FakeE2b {
         port.parse().ok().filter(|_| awake && told)
     }
 
-    /// How many sandboxes were ever made.
+    /// The number of sandboxes ever created.
     pub fn made(&self) -> u32 {
         lock(&self.state).made
     }
 
-    /// The requests that came, oldest first.
+    /// All requests, oldest first.
     pub fn seen(&self) -> Vec<Seen> {
         self.server.seen()
     }
@@ -139,7 +139,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The vendor's own shape of an error.
+/// The vendor's error format.
 fn refusal(status: u16, message: &str) -> Reply {
     Reply::json(status, &json!({ "code": status, "message": message }))
 }
@@ -149,7 +149,7 @@ fn answer(state: &Mutex<State>, request: &Request, key: &str) -> Reply {
     let words: Vec<&str> = path.iter().map(String::as_str).collect();
     if let Some(id) = request.header("e2b-sandbox-id") {
         let inside = match lock(state).sandboxes.get(id) {
-            // The proxy before the sandboxes says so of one that is gone or asleep.
+            // The sandbox proxy's answer for a missing or paused sandbox.
             None => return refusal(502, "The sandbox was not found"),
             Some(found) if found.paused => return refusal(502, "The sandbox is paused"),
             Some(found) if request.header("x-access-token") != Some(found.token().as_str()) => {

@@ -6,7 +6,7 @@ use crate::fake_cloud::{Query, Reply};
 use crate::model_server::http::Request;
 use serde_json::{Value, json};
 
-/// The vendor's own shape of an error.
+/// The vendor's error format.
 pub(crate) fn refusal(status: u16, message: &str) -> Reply {
     let body = json!({ "message": message, "documentation_url": "https://docs.github.com/rest", "status": status.to_string() });
     Reply::json(status, &body)
@@ -17,7 +17,7 @@ fn invalid(errors: &Value) -> Reply {
     Reply::json(422, &body)
 }
 
-/// Answers a call; `path` comes without the prefix of Enterprise servers.
+/// Answers a call; `path` has no Enterprise prefix.
 pub(crate) fn answer(state: &mut State, request: &Request, path: &[&str], query: &Query, now: i64) -> Reply {
     if request.header("user-agent").is_none_or(str::is_empty) {
         return refusal(
@@ -157,7 +157,7 @@ fn of_repo(state: &mut State, call: &ApiCall<'_>) -> Reply {
     }
 }
 
-/// What somebody may do with the repo; who is unknown to a public one may read it.
+/// A user's permission for the repo; users unknown to a public one may read it.
 fn permission(state: &State, login: &str) -> Reply {
     let reach = state.holders.values().find(|holder| holder.login == login).map(|holder| holder.reach);
     let word = match reach {
@@ -281,7 +281,7 @@ fn of_pull(state: &mut State, call: &ApiCall<'_>, number: u64, rest: &[&str]) ->
 fn change_comment(state: &mut State, call: &ApiCall<'_>, id: u64) -> Reply {
     let Some(said) = state.comments.iter_mut().find(|c| c.id == id) else { return refusal(404, "Not Found") };
     if said.author != call.holder.login {
-        return refusal(403, "You can't edit somebody else's comment here.");
+        return refusal(403, "You can't edit another user's comment here.");
     }
     if call.method == "PATCH" {
         call.body["body"].as_str().unwrap_or_default().clone_into(&mut said.body);
@@ -290,7 +290,7 @@ fn change_comment(state: &mut State, call: &ApiCall<'_>, id: u64) -> Reply {
     Reply::json(200, &shapes::comment(state, &said))
 }
 
-/// One page of a list, with the way to the next.
+/// One page of a list, with a link to the next.
 fn page(state: &State, call: &ApiCall<'_>, all: Vec<Value>, key: Option<&str>) -> Reply {
     paged(state, call.path, call.query, all, key.map(|key| (key, json!({}))))
 }

@@ -1,4 +1,4 @@
-//! GitHub Apps: a word signed with the App's key, and tokens of its installation.
+//! GitHub Apps: a token signed with the App's key, and installation tokens.
 
 use super::state::{Holder, Reach, State};
 use base64::Engine as _;
@@ -13,12 +13,12 @@ pub(crate) const INSTALLATION: u64 = 77;
 /// The App's own name.
 pub(crate) const SLUG: &str = "ralph-test";
 
-/// The App's private key as GitHub hands it out.
+/// The App's private key in GitHub's format.
 pub(crate) fn pem() -> String {
     armour("RSA PRIVATE KEY", KEY)
 }
 
-/// The same key as other tools write it.
+/// The same key in the format of other tools.
 pub(crate) fn pem_pkcs8() -> String {
     // SEQUENCE { 0, { rsaEncryption, NULL }, OCTET STRING { key } }
     let mut inner = vec![2, 1, 0, 0x30, 13, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1, 5, 0];
@@ -39,7 +39,7 @@ fn armour(label: &str, der: &[u8]) -> String {
     format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
 }
 
-/// Whether a word was signed by the App, and lately. `Err` says why not.
+/// Checks that the App signed a token recently; `Err` has the reason.
 pub(crate) fn check(jwt: &str, app_id: &str, now: i64) -> Result<(), &'static str> {
     let (signed, signature) = jwt.rsplit_once('.').ok_or("A JSON web token could not be decoded")?;
     let (header, claims) = signed.split_once('.').ok_or("A JSON web token could not be decoded")?;

@@ -49,7 +49,7 @@ pub(crate) fn answer(state: &mut State, method: &str, path: &[&str], query: &Que
     }
 }
 
-/// A log, for whoever has its address; GitHub's store takes no token.
+/// A log, for every client with its URL; GitHub's store takes no token.
 pub(crate) fn log(state: &State, id: &str, has_token: bool) -> Reply {
     if has_token {
         return Reply::bytes(400, "text/plain", b"no token belongs here".to_vec());
@@ -64,7 +64,7 @@ pub(crate) fn log(state: &State, id: &str, has_token: bool) -> Reply {
     Reply::bytes(200, "text/plain", lines.into_bytes())
 }
 
-/// As `filter=latest`: the latest of each name within a suite, newest first.
+/// Like `filter=latest`: the latest of each name within a suite, newest first.
 fn latest(state: &State, commit: &str) -> Vec<(u64, CheckRun)> {
     let mut found: BTreeMap<(String, u64), (u64, CheckRun)> = BTreeMap::new();
     for (id, run) in state.checks.iter().filter(|(_, run)| run.commit == commit) {

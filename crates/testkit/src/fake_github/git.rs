@@ -1,4 +1,4 @@
-//! Git behind the web: the real `git http-backend`, with GitHub's rules at the door.
+//! Git over HTTP: the real `git http-backend` behind GitHub's access rules.
 #![allow(clippy::disallowed_methods, reason = "starts git")]
 
 use super::state::{Reach, State};
@@ -10,7 +10,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Plain git on a bare repo; `None` where it fails.
+/// Runs git on a bare repo; `None` if it fails.
 pub(crate) fn git(bare: &Path, args: &[&str]) -> Option<String> {
     let output = clean(Command::new("git").arg("--git-dir").arg(bare).args(args)).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned())
@@ -75,7 +75,7 @@ fn basic_token(request: &Request) -> Option<String> {
     text.split_once(':').map(|(_, password)| password.to_owned())
 }
 
-/// Answers what git asks over the web.
+/// Answers git's HTTP requests.
 pub(crate) fn answer(state: &State, request: &Request, now: i64) -> Reply {
     let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
     let plain = |status, text: &str| Reply::bytes(status, "text/plain", text.as_bytes().to_vec());
@@ -128,7 +128,7 @@ fn backend(state: &State, request: &Request, path: &str, query: &str, login: &st
     let (stdin, body) = (child.stdin.take(), request.body.clone());
     let feeding = std::thread::spawn(move || {
         if let Some(mut stdin) = stdin {
-            // A backend that refuses does not read all of it.
+            // A backend that refuses doesn't read the whole body.
             let _ = stdin.write_all(&body);
         }
     });

@@ -1,7 +1,7 @@
-//! GitHub on this machine: its REST API, the mutations that drafts need, and a real `git http-backend` behind `/octo/app.git`.
+//! A fake GitHub on this machine: its REST API, the mutations that drafts need, and a real `git http-backend` at `/octo/app.git`.
 //!
-//! The same under `/api/v3` and `/api/graphql`, as Enterprise servers have it. Held to the vendor's published specification
-//! by the tests of `ralph-loop-forge`.
+//! Also served under `/api/v3` and `/api/graphql`, like Enterprise servers. The tests of `ralph-loop-forge` check it against the
+//! vendor's published specification.
 #![allow(clippy::disallowed_methods, reason = "tokens end by the clock")]
 
 mod api;
@@ -77,12 +77,12 @@ impl FakeGitHub {
         Ok(fake)
     }
 
-    /// Its address: of the REST API, of `/graphql`, and of git.
+    /// The URL of the REST API, of `/graphql`, and of git.
     pub fn url(&self) -> String {
         self.server.url()
     }
 
-    /// Where git clones from and pushes to.
+    /// The URL for git clones and pushes.
     pub fn git_url(&self) -> String {
         format!("{}/octo/app.git", self.server.url())
     }
@@ -92,13 +92,13 @@ impl FakeGitHub {
         ["ghp", "fake", "0123456789abcdef"].join("_")
     }
 
-    /// Also takes this token.
+    /// Also accepts this token.
     pub fn add_token(&self, token: &str, login: &str, reach: Reach) {
         let holder = Holder { login: login.into(), reach, expires: None };
         lock(&self.state).holders.insert(token.into(), holder);
     }
 
-    /// No longer takes this token.
+    /// No longer accepts this token.
     pub fn revoke(&self, token: &str) {
         lock(&self.state).holders.remove(token);
     }
@@ -108,77 +108,77 @@ impl FakeGitHub {
         lock(&self.state).app_id.clone()
     }
 
-    /// The App's private key, as GitHub hands it out.
+    /// The App's private key in GitHub's format.
     pub fn app_pem(&self) -> String {
         app::pem()
     }
 
-    /// The same key as other tools write it (PKCS#8).
+    /// The same key in the format of other tools (PKCS#8).
     pub fn app_pem_pkcs8(&self) -> String {
         app::pem_pkcs8()
     }
 
-    /// Tokens of the App's installation live this long from now on.
+    /// Sets the lifetime of new installation tokens.
     pub fn token_lifetime(&self, seconds: i64) {
         lock(&self.state).lifetime = seconds;
     }
 
-    /// How many tokens the App's installation was given.
+    /// The number of installation tokens issued.
     pub fn tokens_issued(&self) -> u64 {
         lock(&self.state).issued
     }
 
-    /// The App is no longer installed on the repo.
+    /// Uninstalls the App from the repo.
     pub fn uninstall(&self) {
         lock(&self.state).installed = false;
     }
 
-    /// The repo is public or private.
+    /// Makes the repo public or private.
     pub fn private(&self, private: bool) {
         lock(&self.state).private = private;
     }
 
-    /// The repo is archived.
+    /// Archives the repo.
     pub fn archive(&self) {
         lock(&self.state).archived = true;
     }
 
-    /// The repo's plan has no drafts.
+    /// Removes drafts from the repo's plan.
     pub fn without_drafts(&self) {
         lock(&self.state).drafts = false;
     }
 
-    /// The next mutation is one too many.
+    /// Rate-limits the next mutation.
     pub fn limit_graphql(&self) {
         lock(&self.state).graphql_limited = true;
     }
 
-    /// The next lists of pull requests do not show the newest yet, as on a busy day.
+    /// The next pull request lists don't show the newest one yet, as under load.
     pub fn stale_lists(&self, count: u32) {
         lock(&self.state).stale_lists = count;
     }
 
-    /// Lists come in pages of at most this many.
+    /// Sets the maximum page size of lists.
     pub fn page_size(&self, size: usize) {
         lock(&self.state).page = size.max(1);
     }
 
-    /// Spoils the next answer to a request whose line (`POST /repos/octo/app/pulls`) holds `part`; may be called several times.
+    /// Makes the next response fail if the request line (`POST /repos/octo/app/pulls`) contains `part`; may be called several times.
     pub fn fail(&self, part: &str, fault: Fault) {
         self.server.fail(part, fault);
     }
 
-    /// The requests that came, oldest first, git's included.
+    /// All requests, oldest first, including git's.
     pub fn seen(&self) -> Vec<Seen> {
         self.server.seen()
     }
 
-    /// How many requests came whose line holds `part`.
+    /// The number of requests whose line contains `part`.
     pub fn count(&self, part: &str) -> usize {
         self.seen().iter().filter(|seen| seen.line.contains(part)).count()
     }
 
-    /// How many pull requests were ever opened.
+    /// The number of pull requests ever opened.
     pub fn pulls_made(&self) -> usize {
         lock(&self.state).pulls.len()
     }
@@ -188,12 +188,12 @@ impl FakeGitHub {
         git::branch(&lock(&self.state).bare(), name)
     }
 
-    /// Runs git on the bare repo; `None` where it fails.
+    /// Runs git on the bare repo; `None` if it fails.
     pub fn git(&self, args: &[&str]) -> Option<String> {
         git::git(&lock(&self.state).bare(), args)
     }
 
-    /// Somebody reviews: `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED`, `PENDING`; with remarks on lines.
+    /// A user reviews: `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED`, `PENDING`; with line comments.
     pub fn review(&self, number: u64, author: &str, verdict: &str, body: &str, lines: &[(&str, u64, &str)]) {
         let mut state = lock(&self.state);
         let commit = state
@@ -212,17 +212,17 @@ impl FakeGitHub {
         state.reviews.push(Reviewed { id, number, author, state: verdict, body, commit, at, lines });
     }
 
-    /// Somebody who may only look, as anybody may in a public repo.
+    /// A user with read access only, as in a public repo.
     pub fn stranger(&self, login: &str) {
         lock(&self.state).strangers.insert(login.into());
     }
 
-    /// Somebody's decisions are taken back.
+    /// A user's decisions are dismissed.
     pub fn dismiss(&self, number: u64, author: &str) {
         self.dismiss_by(number, author, "", "", None);
     }
 
-    /// `by` takes somebody's decisions back and says why; `stale`: the host does it itself, because of that commit.
+    /// `by` dismisses a user's decisions with a reason; `stale`: the host does it because of that commit.
     pub fn dismiss_by(&self, number: u64, author: &str, by: &str, message: &str, stale: Option<&str>) {
         let mut state = lock(&self.state);
         let State { reviews, dismissals, .. } = &mut *state;
@@ -241,7 +241,7 @@ impl FakeGitHub {
         }
     }
 
-    /// Somebody writes a comment.
+    /// A user writes a comment.
     pub fn say(&self, number: u64, author: &str, body: &str) {
         let mut state = lock(&self.state);
         let id = state.next_id();
@@ -261,7 +261,7 @@ impl FakeGitHub {
         lock(&self.state).pull(number).map(|pull| pull.labels.clone()).unwrap_or_default()
     }
 
-    /// A check begins or ends; its id.
+    /// Starts or ends a check; returns its id.
     pub fn check(&self, run: CheckRun) -> u64 {
         let mut state = lock(&self.state);
         let id = state.next_id();
@@ -269,7 +269,7 @@ impl FakeGitHub {
         id
     }
 
-    /// Somebody writes an issue; its number.
+    /// A user opens an issue; returns its number.
     pub fn add_issue(&self, title: &str, body: &str, labels: &[&str]) -> u64 {
         let mut state = lock(&self.state);
         let number = state.next_number();
@@ -283,7 +283,7 @@ impl FakeGitHub {
         self.end(number, false);
     }
 
-    /// Merges a pull request, in the repo, too.
+    /// Merges a pull request, also in the repo.
     pub fn merge(&self, number: u64) {
         self.end(number, true);
     }

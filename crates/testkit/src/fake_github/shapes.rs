@@ -1,4 +1,4 @@
-//! The vendor's shapes, complete enough for its published specification.
+//! The vendor's JSON objects, complete enough for its published specification.
 
 use super::app::{INSTALLATION, SLUG};
 use super::git;
@@ -31,7 +31,7 @@ pub(crate) fn user(state: &State, login: &str) -> Value {
     with_urls(value, USER_URLS, &format!("{}/users/{name}", state.url))
 }
 
-/// The user behind the token, as `/user` tells it.
+/// The token's user, as in `/user`.
 pub(crate) fn me(state: &State, login: &str) -> Value {
     let mut value = user(state, login);
     let more = json!({
@@ -72,7 +72,7 @@ pub(crate) fn repo(state: &State, reach: Reach) -> Value {
     with_urls(value, REPO_URLS, &format!("{}/repos/{}", state.url, state.full_name()))
 }
 
-/// What `head` of a pull request names now.
+/// The current `head` of a pull request.
 pub(crate) fn head_of(state: &State, pull: &Pull) -> String {
     pull.head_commit
         .clone()
@@ -163,7 +163,7 @@ pub(crate) fn review(state: &State, review: &Reviewed) -> Value {
     })
 }
 
-/// What the host tells of a review that was taken back.
+/// The host's event for a dismissed review.
 pub(crate) fn dismissal(state: &State, taken: &Dismissed) -> Value {
     let url = format!("{}/repos/{}/issues/events/{}", state.url, state.full_name(), taken.review);
     let mut review = json!({
@@ -180,7 +180,7 @@ pub(crate) fn dismissal(state: &State, taken: &Dismissed) -> Value {
     })
 }
 
-/// The remarks of a review on lines.
+/// The line comments of a review.
 pub(crate) fn lines(state: &State, review: &Reviewed) -> Vec<Value> {
     let url = format!("{}/repos/{}/pulls/{}", state.url, state.full_name(), review.number);
     let line = |(id, path, line, body): &(u64, String, u64, String)| {

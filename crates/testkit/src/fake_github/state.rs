@@ -1,4 +1,4 @@
-//! What a code host remembers.
+//! The state of the code host.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,22 +7,22 @@ use std::path::PathBuf;
 /// What a token may do with the repo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// It does not see it.
+    /// No access; the repo looks missing.
     Nothing,
-    /// It reads.
+    /// Read access.
     Read,
-    /// It writes.
+    /// Write access.
     Write,
-    /// It would write, but the organisation wants single sign-on first.
+    /// Write access, but the organization requires single sign-on first.
     SingleSignOn,
 }
 
-/// Who is behind a token.
+/// The owner of a token.
 #[derive(Debug, Clone)]
 pub(crate) struct Holder {
     pub login: String,
     pub reach: Reach,
-    /// Seconds since 1970; `None` never.
+    /// Seconds since 1970; `None` for never.
     pub expires: Option<i64>,
 }
 
@@ -79,13 +79,13 @@ pub struct CheckRun {
     pub title: String,
     /// The log of its job.
     pub log: Option<String>,
-    /// `github-actions` unless told otherwise.
+    /// `github-actions` by default.
     pub app: Option<String>,
     /// The suite it belongs to.
     pub suite: u64,
     /// The workflow that the suite is a run of.
     pub workflow: u64,
-    /// Remarks on lines: path, line, text.
+    /// Line comments: path, line, text.
     pub annotations: Vec<(String, u64, String)>,
 }
 
@@ -117,16 +117,16 @@ pub(crate) struct State {
     pub private: bool,
     pub archived: bool,
     pub drafts: bool,
-    /// The next mutation is one too many.
+    /// Rate-limits the next mutation.
     pub graphql_limited: bool,
-    /// So many lists of pull requests do not show the newest yet.
+    /// Number of pull request lists that don't show the newest one yet.
     pub stale_lists: u32,
-    /// The most that a page holds.
+    /// Maximum number of entries per page.
     pub page: usize,
     /// The folder with `owner/name.git`.
     pub root: PathBuf,
     pub holders: BTreeMap<String, Holder>,
-    /// People who may only look, as anybody may.
+    /// Users with read access only.
     pub strangers: BTreeSet<String>,
     pub app_id: String,
     pub installed: bool,
@@ -140,21 +140,21 @@ pub(crate) struct State {
     pub dismissals: Vec<Dismissed>,
     pub checks: Vec<(u64, CheckRun)>,
     pub statuses: Vec<Status>,
-    /// The last id that was given away; ids and moments count up together.
+    /// The last id; ids and timestamps count up together.
     pub count: u64,
     pub last_number: u64,
 }
 
-/// A review that was taken back.
+/// A dismissed review.
 #[derive(Debug, Clone)]
 pub(crate) struct Dismissed {
     pub number: u64,
     pub review: u64,
-    /// What it said before.
+    /// Its previous state.
     pub was: String,
     pub by: String,
     pub message: String,
-    /// The commit that made it stale, where the host did it.
+    /// The commit that made it stale, if the host dismissed it.
     pub stale: Option<String>,
 }
 
@@ -182,7 +182,7 @@ impl State {
     }
 }
 
-/// A moment, counted up with ids.
+/// A timestamp, counted up with ids.
 pub(crate) fn moment(count: u64) -> String {
     let second = i64::try_from(count).unwrap_or(0) + 1_794_744_000;
     jiff::Timestamp::from_second(second).unwrap_or_default().to_string()

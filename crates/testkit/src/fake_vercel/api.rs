@@ -76,7 +76,7 @@ pub(super) fn create(state: &mut State, body: Value) -> Reply {
     let ports = body["ports"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
     let timeout = body["timeout"].as_u64().unwrap_or(300_000);
     let inside = Arc::new(inside);
-    // The vendor's SDK takes what it is given for running.
+    // The vendor's SDK assumes that a returned sandbox is running.
     let sandbox = Sandbox {
         name: name.clone(),
         asked: body,

@@ -1,4 +1,4 @@
-//! Vercel Sandbox on this machine, with sandboxes that are folders whose commands really run.
+//! A fake Vercel Sandbox on this machine, with sandboxes that are folders whose commands really run.
 //!
 //! There is no published specification; the vendor's own SDK, run against it by the tests of `ralph-loop-providers`, checks every
 //! answer's shape.
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A moment, for every date.
+/// A fixed timestamp for every date.
 const NOW: u64 = 1_794_744_000_000;
 
 /// The server; it ends when it is dropped, with everything that runs in it.
@@ -28,9 +28,9 @@ pub struct FakeVercel {
 struct Sandbox {
     name: String,
     asked: Value,
-    /// Its number is part of the session's id.
+    /// The number is part of the session's id.
     sessions: u32,
-    /// What is now, and what the next looks show.
+    /// The current state, and the states of the next requests.
     states: Vec<&'static str>,
     ports: Vec<u64>,
     timeout: u64,
@@ -46,7 +46,7 @@ impl Sandbox {
     fn status(&self) -> &'static str {
         self.states.first().copied().unwrap_or("failed")
     }
-    /// Each look shows the next state of a change that goes on.
+    /// Each request shows the next state of a change in progress.
     fn look(&mut self) {
         if self.states.len() > 1 {
             self.states.remove(0);
@@ -63,12 +63,12 @@ struct State {
 }
 
 impl FakeVercel {
-    /// The team that it knows.
+    /// The known team.
     pub const TEAM: &str = "team_fake";
-    /// The project that it knows.
+    /// The known project.
     pub const PROJECT: &str = "prj_fake";
 
-    /// Starts it on a free port.
+    /// Starts the server on a free port.
     pub fn start() -> io::Result<Self> {
         let state = Arc::new(Mutex::new(State { page: 100, ..State::default() }));
         let token = ["vercel", "fake", "0123456789abcdef"].join("_");
@@ -83,27 +83,27 @@ impl FakeVercel {
         Ok(Self { server, state, token })
     }
 
-    /// The address of the API.
+    /// The URL of the API.
     pub fn url(&self) -> String {
         format!("{}/api", self.server.url())
     }
 
-    /// The token that it takes.
+    /// The accepted token.
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// Spoils the next answer to a request whose line (`POST /api/v3/sandboxes`) holds `part`.
+    /// Makes the next response fail if the request line (`POST /api/v3/sandboxes`) contains `part`.
     pub fn fail(&self, part: &str, fault: Fault) {
         self.server.fail(part, fault);
     }
 
-    /// Lists come in pages of this many.
+    /// Sets the page size of lists.
     pub fn page_size(&self, size: usize) {
         lock(&self.state).page = size.max(1);
     }
 
-    /// Lets a session's time run out.
+    /// Lets a session time out.
     pub fn expire(&self, name: &str) {
         if let Some(sandbox) = lock(&self.state).sandboxes.get_mut(name) {
             sandbox.inside.kill_all();
@@ -116,12 +116,12 @@ impl FakeVercel {
         lock(&self.state).sandboxes.get(name).map_or((0, 0), |sandbox| (sandbox.timeout, sandbox.extended))
     }
 
-    /// The body that made a sandbox.
+    /// The creation request body of a sandbox.
     pub fn asked(&self, name: &str) -> Option<Value> {
         lock(&self.state).sandboxes.get(name).map(|sandbox| sandbox.asked.clone())
     }
 
-    /// Makes a sandbox that is none of ours.
+    /// Creates a foreign sandbox.
     pub fn make_foreign(&self, name: &str) {
         api::create(
             &mut lock(&self.state),
@@ -129,7 +129,7 @@ impl FakeVercel {
         );
     }
 
-    /// The port that a request to this address arrives at; `None` where the vendor turns it away.
+    /// The port that a request to this URL reaches; `None` if the vendor refuses it.
     pub fn reached_by(&self, url: &str) -> Option<u16> {
         let name = url.strip_prefix("https://")?.strip_suffix(".vercel.invalid")?;
         let (name, port) = name.rsplit_once('-')?;
@@ -139,12 +139,12 @@ impl FakeVercel {
         (sandbox.status() == "running" && sandbox.ports.contains(&u64::from(port))).then_some(port)
     }
 
-    /// How many sandboxes were ever made.
+    /// The number of sandboxes ever created.
     pub fn made(&self) -> u32 {
         lock(&self.state).made
     }
 
-    /// The requests that came, oldest first.
+    /// All requests, oldest first.
     pub fn seen(&self) -> Vec<Seen> {
         self.server.seen()
     }
@@ -160,7 +160,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The vendor's own shape of an error.
+/// The vendor's error format.
 fn refusal(status: u16, message: &str) -> Reply {
     let code = match status {
         404 => "not_found",

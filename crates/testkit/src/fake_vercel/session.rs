@@ -17,7 +17,7 @@ pub(super) fn answer(state: &Mutex<State>, request: &Request, id: &str, path: &[
         else {
             return refusal(404, "Session not found");
         };
-        // One that is about to start takes commands: the vendor's SDK does not wait for it.
+        // A starting session accepts commands, because the vendor's SDK doesn't wait for it.
         if sandbox.status() == "pending" {
             sandbox.look();
         }
@@ -83,7 +83,7 @@ fn command(inside: &Inside, body: &Value, session: &str, number: u32) -> io::Res
     let mut lines = vec![shown(None)];
     if body["logs"] == true {
         for (stream, bytes) in [("stdout", &ran.stdout), ("stderr", &ran.stderr)] {
-            // Lines are texts: what is none is lost, as it is with the vendor.
+            // Lines are UTF-8 text; other bytes are lost, as with the vendor.
             for piece in String::from_utf8_lossy(bytes).split_inclusive('\n') {
                 lines.push(json!({ "stream": stream, "data": piece }));
             }
@@ -96,9 +96,9 @@ fn command(inside: &Inside, body: &Value, session: &str, number: u32) -> io::Res
 
 fn unpack(inside: &Inside, request: &Request) -> io::Result<Reply> {
     if request.header("content-type") != Some("application/gzip") {
-        return Ok(refusal(415, "an archive is wanted"));
+        return Ok(refusal(415, "expected an archive"));
     }
-    // The real one refuses folders that are files in the same way.
+    // The real service also refuses folders that are files.
     let argv = ["tar", "-xzf", "-", "--no-same-owner"].map(String::from).to_vec();
     let job = Job {
         argv,

@@ -1,4 +1,4 @@
-//! From a request to what goes over the line.
+//! Turns a request into a response.
 
 use super::ask::{Ask, CallTag, Wire};
 use super::errors::error;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What goes over the line.
+/// The response to write.
 #[derive(Debug)]
 pub(super) struct ServerResponse {
     pub status: u16,
@@ -24,28 +24,28 @@ pub(super) struct ServerResponse {
     pub ending: Ending,
     /// Silence before the first byte.
     pub wait: Duration,
-    /// No byte before this file is there.
+    /// No byte before this file exists.
     pub held_until: Option<std::path::PathBuf>,
     /// Time from the first to the last event.
     pub spread: Duration,
 }
 
-/// What it carries.
+/// The body.
 #[derive(Debug)]
 pub(super) enum Body {
     Whole(Vec<u8>),
     Events(Vec<String>),
 }
 
-/// How it ends.
+/// The ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     Whole,
-    /// In the middle.
+    /// Cut in the middle.
     Cut,
-    /// In the middle, after this long silence.
+    /// Cut in the middle, after this much silence.
     Stall(Duration),
-    /// Before the first byte.
+    /// Cut before the first byte.
     Hangup,
 }
 
@@ -69,13 +69,13 @@ impl ServerResponse {
         let lines = events.iter().map(Event::lines).collect();
         Self { body: Body::Events(lines), ..Self::whole(200, "text/event-stream; charset=utf-8", Vec::new()) }
     }
-    /// What a request gets that cannot be read.
+    /// The response to an unreadable request.
     pub(super) fn unreadable(status: u16, why: &str) -> Self {
         Self::json(status, &json!({"error": {"type": "invalid_request_error", "message": why}}))
     }
 }
 
-/// Between the beginning of a stream and its error, so that a client reads them one after the other.
+/// A pause between the start of a stream and its error, so that a client reads them separately.
 const APART: Duration = Duration::from_millis(30);
 
 /// Answers requests.
@@ -139,7 +139,7 @@ impl Brain {
         };
         if request.method != "POST" || !body.is_object() {
             self.lock().note(names.0, names.1, seen);
-            return ServerResponse::unreadable(400, "an answer is asked for by POST with a JSON object");
+            return ServerResponse::unreadable(400, "expected a POST with a JSON object");
         }
         let streamed = streams == Streams::Events || streams == Streams::Array;
         let agent = request.header("user-agent").unwrap_or_default();
@@ -173,7 +173,7 @@ fn reply(turn: &Turn, ask: &Ask, body: &Value, tag: CallTag) -> Reply {
     }
 }
 
-/// A title, or whatever fits the schema that a router wants.
+/// A title, or a value that fits a router's schema.
 fn side_turn(ask: &Ask) -> Turn {
     let text = match &ask.schema {
         Some(schema) => fitting(schema, 0).to_string(),
@@ -199,7 +199,7 @@ fn said(reply: &Reply, ask: &Ask, streams: Streams) -> ServerResponse {
     ServerResponse::json(200, &wire::plain(reply, ask.wire))
 }
 
-/// The reply, with what the fault makes of it.
+/// The reply with its fault.
 fn spoilt(reply: &Reply, ask: &Ask, streams: Streams, fault: Option<&FaultKind>) -> ServerResponse {
     let Some(kind) = fault else { return said(reply, ask, streams) };
     match kind {
@@ -236,7 +236,7 @@ fn spoilt(reply: &Reply, ask: &Ask, streams: Streams, fault: Option<&FaultKind>)
     }
 }
 
-/// Half an event, bytes that are no text, and an end that looks regular.
+/// Half an event, bytes that aren't UTF-8, and an end that looks regular.
 fn garbled(reply: &Reply, ask: &Ask, streams: Streams) -> ServerResponse {
     let mut answer = said(reply, ask, streams);
     match &mut answer.body {
@@ -244,15 +244,15 @@ fn garbled(reply: &Reply, ask: &Ask, streams: Streams) -> ServerResponse {
         Body::Events(lines) => {
             lines.truncate(2);
             lines.push("data: {\"type\": \"content_block_de\n\n".into());
-            lines.push("<html>\u{0}\u{fffd} this is no event</html>\n\n".into());
+            lines.push("<html>\u{0}\u{fffd} this isn't an event</html>\n\n".into());
         }
     }
     answer
 }
 
-/// Everything that is no answer of the model.
+/// Every response except the model's answers.
 fn aside(endpoint: &Endpoint<'_>, request: &Request) -> ServerResponse {
-    // Four bytes to a token: deterministic, and near enough to the truth for a client that plans with it.
+    // Four bytes per token: deterministic, and accurate enough for clients that plan with it.
     let tokens = request.body.len() / 4;
     match endpoint {
         Endpoint::CountTokens { wire: Wire::Gemini } => {

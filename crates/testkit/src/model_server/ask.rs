@@ -1,11 +1,11 @@
-//! What a request asks, read from whichever wire it came on.
+//! Parses a request of any wire format.
 
 use super::script::Toolless;
 use super::tools::{Offered, ToolShape};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The protocols that are spoken.
+/// The supported protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     /// Anthropic Messages.
@@ -19,7 +19,7 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// As the log of requests names it.
+    /// Its name in the request log.
     pub fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -30,18 +30,18 @@ impl Wire {
     }
 }
 
-/// What a request asks.
+/// A parsed model request.
 #[derive(Debug)]
 pub(super) struct Ask {
     pub wire: Wire,
     pub model: String,
     pub stream: bool,
-    /// Chat completions tell usage in a stream only where asked.
+    /// Whether to send usage in a stream; chat completions send it only on request.
     pub stream_usage: bool,
     pub tools: Vec<Offered>,
-    /// How many answers the request already holds.
+    /// The number of answers in the request.
     pub turn: usize,
-    /// The session that the request's own call ids name.
+    /// The session named by the request's call ids.
     pub session: Option<usize>,
     /// A schema that the answer has to fit.
     pub schema: Option<Value>,
@@ -51,7 +51,7 @@ pub(super) struct Ask {
 /// User agents of agent CLIs, whose calls without tools are titles and routers.
 const KNOWN_CLIS: &[&str] = &["claude-cli", "claude-code", "codex", "geminicli", "opencode", "qwencode"];
 
-/// Older members of the Gemini family open each conversation with an exchange that no model took part in.
+/// Older Gemini CLIs start each conversation with a fixed exchange that involves no model.
 const NO_ANSWER: &str = "Got it. Thanks for the context!";
 
 impl Ask {
@@ -82,7 +82,7 @@ impl Ask {
         }
     }
 
-    /// Whether this is no turn of the work: a title, a router.
+    /// Whether this is a side request rather than a turn, such as one for a title or a router.
     pub(super) fn is_side(&self, toolless: Toolless) -> bool {
         self.tools.is_empty()
             && match toolless {
@@ -93,7 +93,7 @@ impl Ask {
     }
 }
 
-/// Session and turn, carried by every id that this server gives, so that a later request tells where it belongs.
+/// Session and turn, encoded in every id that this server issues, so that a later request shows where it belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CallTag {
     pub session: usize,

@@ -1,13 +1,13 @@
-//! Errors as the vendors word them, per wire. Written after their documentation; clients react to status, type, code and
-//! the headers, so those are exact and the texts close.
-#![allow(clippy::disallowed_methods, reason = "a reset is told as a time of day")]
+//! Vendor errors per wire, based on the vendors' documentation. Clients react to status, type, code and headers, so those are
+//! exact; the texts are only similar.
+#![allow(clippy::disallowed_methods, reason = "a reset is sent as a time of day")]
 
 use super::ask::Wire;
 use super::fault::FaultKind as Kind;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// An HTTP answer that says what is wrong.
+/// An HTTP error response.
 #[derive(Debug, Clone)]
 pub(super) struct ErrorAnswer {
     pub status: u16,
@@ -15,7 +15,7 @@ pub(super) struct ErrorAnswer {
     pub body: Value,
 }
 
-/// The error of this kind on this wire; none for kinds that are no HTTP error.
+/// The error of this kind on this wire; `None` for kinds that aren't HTTP errors.
 pub(super) fn error(wire: Wire, kind: &Kind, model: &str) -> Option<ErrorAnswer> {
     let status = match kind {
         Kind::RateLimit { .. } | Kind::UsageLimit { .. } | Kind::Quota | Kind::StreamRateLimit => 429,

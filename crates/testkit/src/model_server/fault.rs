@@ -1,8 +1,8 @@
-//! What goes wrong, how often, and when.
+//! Faults: what fails, how often, and when.
 
 use serde::{Deserialize, Serialize};
 
-/// One kind of trouble. The first group is an HTTP error in the words of the vendor whose wire it is; the second breaks an
+/// A kind of fault. The first group is an HTTP error in the vendor's format; the second breaks an
 /// answer that began well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -13,7 +13,7 @@ pub enum FaultKind {
         #[serde(default = "one")]
         retry_after_s: u64,
     },
-    /// 429: the plan's window is used up.
+    /// 429: the plan's usage limit is reached.
     UsageLimit {
         /// Seconds until it resets.
         #[serde(default = "hour")]
@@ -23,9 +23,9 @@ pub enum FaultKind {
     Quota,
     /// 401: a wrong key.
     Auth,
-    /// 403: a right key that may not.
+    /// 403: a valid key without permission.
     Forbidden,
-    /// 400: nothing left to spend (Gemini: a key that is not valid).
+    /// 400: no credit left (Gemini: an invalid key).
     Credit,
     /// 529: overloaded.
     Overloaded,
@@ -41,10 +41,10 @@ pub enum FaultKind {
     Http {
         /// Its status.
         status: u16,
-        /// Its headers beside the content type.
+        /// Its headers in addition to the content type.
         #[serde(default)]
         headers: Vec<(String, String)>,
-        /// Its body, as it is.
+        /// Its unmodified body.
         body: String,
     },
     /// An `overloaded` event in a stream that began with 200; unstreamed: [`FaultKind::Overloaded`].
@@ -53,7 +53,7 @@ pub enum FaultKind {
     StreamRateLimit,
     /// The connection ends in the middle of the answer.
     Cut,
-    /// The answer begins, then silence until the client leaves or the time is over; then the connection ends.
+    /// The answer starts, then silence until the client disconnects or the time is over; then the connection ends.
     Stall {
         /// How long.
         #[serde(default = "ten_minutes")]
@@ -65,12 +65,12 @@ pub enum FaultKind {
         #[serde(default = "thirty_seconds")]
         ms: u64,
     },
-    /// Silence until this file is there, then the answer as scripted.
+    /// Silence until this file exists, then the answer as scripted.
     Held {
         /// The file.
         until: std::path::PathBuf,
     },
-    /// What arrives is no JSON.
+    /// The body isn't valid JSON.
     Garbled,
     /// The connection ends before the first byte.
     Hangup,
@@ -89,13 +89,13 @@ fn thirty_seconds() -> u64 {
     30_000
 }
 
-/// A kind of trouble, how often it comes, and at which turn. It is counted per scenario and run id.
+/// A fault, how often it occurs, and at which turn. Counted per scenario and run id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// What.
+    /// The kind.
     #[serde(flatten)]
     pub kind: FaultKind,
-    /// How often, then never again; [`Fault::ALWAYS`] for ever.
+    /// How often it occurs; [`Fault::ALWAYS`] for every time.
     #[serde(default = "always")]
     pub times: i64,
     /// Only at this turn, counted from 0.
@@ -126,7 +126,7 @@ impl Fault {
         self
     }
 
-    /// Whether it comes again, after it came `hits` times.
+    /// Whether it occurs again after `hits` times.
     pub(super) fn is_due(&self, turn: usize, hits: i64) -> bool {
         self.turn.is_none_or(|at| at == turn) && (self.times < 0 || hits < self.times)
     }
@@ -158,7 +158,7 @@ impl FaultKind {
             Self::Hangup => "hangup",
         }
     }
-    /// Whether the client gets no usable answer, so that its request was no session yet.
+    /// Whether the client gets no usable answer, so that its request doesn't start a session.
     pub(super) fn spoils(&self) -> bool {
         !matches!(self, Self::SlowFirst { .. } | Self::Held { .. })
     }

@@ -1,14 +1,14 @@
-//! Just enough HTTP/1.1 for model clients: one request after the other on a connection, bodies by length or in chunks.
+//! Just enough HTTP/1.1 for model clients: sequential requests on a connection, bodies by length or in chunks.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// A request head may be this long.
+/// Maximum length of a request head.
 const HEAD_MAX: usize = 256 * 1024;
-/// A request body may be this long.
+/// Maximum length of a request body.
 const BODY_MAX: usize = 64 * 1024 * 1024;
 
-/// A request as it came.
+/// A parsed request.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub method: String,
@@ -19,7 +19,7 @@ pub(crate) struct Request {
     pub body: Vec<u8>,
     /// Whether the connection stays open for the next one.
     pub keep_alive: bool,
-    /// HTTP/1.0 knows no chunks.
+    /// HTTP/1.0 has no chunked bodies.
     pub knows_chunks: bool,
 }
 
@@ -29,19 +29,19 @@ impl Request {
     }
 }
 
-/// Why no request came.
+/// The reason why there is no request.
 #[derive(Debug)]
 pub(crate) enum ReadEnd {
-    /// The client is gone, or the server stops.
+    /// The client disconnected, or the server stops.
     Closed,
-    /// What came is no request that this server takes.
+    /// The request isn't one that this server accepts.
     Bad { status: u16, why: &'static str },
 }
 
 /// Reads requests from one connection.
 pub(crate) struct Reader {
     stream: TcpStream,
-    /// Read and not used yet, from `start` on.
+    /// Unused bytes, from `start` on.
     buffer: Vec<u8>,
     start: usize,
 }
@@ -65,7 +65,7 @@ impl Reader {
         if request.header("transfer-encoding").is_some_and(|t| t.to_ascii_lowercase().contains("chunked")) {
             request.body = self.chunked_body()?;
         } else if let Some(length) = request.header("content-length") {
-            let length = length.parse().map_err(|_| bad("the content length is no number"))?;
+            let length = length.parse().map_err(|_| bad("the content length isn't a number"))?;
             request.body = self.take(length)?;
         }
         Ok(request)
@@ -153,7 +153,7 @@ fn parse_head(head: &str) -> Result<Request, ReadEnd> {
     let mut lines = head.split("\r\n");
     let mut first = lines.next().unwrap_or_default().split(' ');
     let (Some(method), Some(target), Some(version)) = (first.next(), first.next(), first.next()) else {
-        return Err(bad("this is no HTTP request"));
+        return Err(bad("this isn't an HTTP request"));
     };
     let mut headers = Vec::new();
     for line in lines {

@@ -1,4 +1,4 @@
-//! Puts an answer onto the line, byte by byte where it is to go wrong.
+//! Writes a response to the connection, byte by byte if it must fail.
 
 use super::answer::{Body, Ending, ServerResponse};
 use super::http::Request;
@@ -7,10 +7,10 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a silent answer looks whether its client or its server is gone.
+/// How often a silent answer checks whether its client or server is gone.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Whether the connection can take the next request.
+/// Whether the connection can be reused.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum After {
     Open,
@@ -50,7 +50,7 @@ impl Line<'_> {
     fn whole(&mut self, answer: &ServerResponse, body: &[u8], keeps: bool) -> io::Result<()> {
         let mut bytes = head(answer, keeps);
         bytes.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
-        // The promised length stays, so that a client sees a body that is too short.
+        // Keeps the announced length, so that the client sees a truncated body.
         let sent = if answer.ending == Ending::Whole { body.len() } else { body.len() / 2 };
         bytes.extend_from_slice(&body[..sent]);
         self.write(&bytes)
@@ -68,7 +68,7 @@ impl Line<'_> {
         bytes.extend_from_slice(if chunks { b"transfer-encoding: chunked\r\n\r\n" } else { b"\r\n" });
         let count = if answer.ending == Ending::Whole { events.len() } else { events.len().div_ceil(2) };
         let pause = answer.spread / u32::try_from(count.saturating_sub(1).max(1)).unwrap_or(u32::MAX);
-        // A stream of one event breaks inside of it.
+        // A stream with one event breaks within that event.
         let breaks_inside = answer.ending != Ending::Whole && events.len() == 1;
         for (index, event) in events[..count].iter().enumerate() {
             if index > 0 && !pause.is_zero() {
@@ -90,7 +90,7 @@ impl Line<'_> {
         if chunks && answer.ending == Ending::Whole {
             bytes.extend_from_slice(b"0\r\n\r\n");
         }
-        // Without a pause everything goes out in one write: a benchmark measures its client, not our system calls.
+        // Without a pause everything is sent in one write: benchmarks measure the client, not our system calls.
         self.write(&bytes)
     }
 
@@ -99,7 +99,7 @@ impl Line<'_> {
         stream.write_all(bytes)
     }
 
-    /// Waits; false where the client or the server went away meanwhile.
+    /// Waits; returns false if the client or the server goes away.
     fn silence(&self, time: Duration) -> bool {
         if time.is_zero() {
             return true;
@@ -115,7 +115,7 @@ impl Line<'_> {
             }
             match self.stream.peek(&mut [0]) {
                 Ok(0) => return false,
-                // The client sent more than one request: it is there, and this wait is not its to end.
+                // The client sent another request: it is still connected, so keep waiting.
                 Ok(_) => std::thread::park_timeout(left),
                 Err(e)
                     if matches!(

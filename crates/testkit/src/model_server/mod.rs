@@ -1,5 +1,5 @@
-//! A model server that says what a script says, on the wires of Anthropic, OpenAI and Gemini, so that real agent CLIs and
-//! our own model client can be tested without a model, a key or a network.
+//! A model server that plays a script on the wires of Anthropic, OpenAI and Gemini, so that real agent CLIs and our own model
+//! client can be tested without a model, a key or a network.
 //!
 //! ```
 //! use ralph_loop_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script};
@@ -70,7 +70,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// Connections at one time; one more is closed at once.
+/// Maximum number of connections; any more are closed at once.
 const CONNECTIONS_MAX: usize = 512;
 
 /// A running server. Dropping it ends it, with every connection.
@@ -92,7 +92,7 @@ impl ModelServer {
     /// Starts on a free port of this machine.
     ///
     /// # Errors
-    /// Where no port can be had.
+    /// If no port is available.
     pub fn start() -> io::Result<Self> {
         Self::start_on(0)
     }
@@ -100,7 +100,7 @@ impl ModelServer {
     /// Starts on this port; 0 takes a free one.
     ///
     /// # Errors
-    /// Where the port is taken.
+    /// If the port is taken.
     pub fn start_on(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let address = listener.local_addr()?;
@@ -136,7 +136,7 @@ impl ModelServer {
         self.shared.brain.lock().requests(scenario, run)
     }
 
-    /// How much was asked of a run.
+    /// The request counts of a run.
     pub fn counts(&self, scenario: &str, run: &str) -> Counts {
         self.shared.brain.lock().counts(scenario, run)
     }
@@ -146,7 +146,7 @@ impl ModelServer {
         self.shared.brain.lock().reset();
     }
 
-    /// Waits until the server ends, which it does not by itself.
+    /// Waits until the server is ended from outside.
     pub fn wait(mut self) {
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();
@@ -157,7 +157,7 @@ impl ModelServer {
 impl Drop for ModelServer {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        // Wakes the thread that waits for connections. Once it is gone, no connection comes that nobody would end.
+        // Wakes the thread that accepts connections. Once it has ended, no connection can be left open.
         let _ = TcpStream::connect(self.address);
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();

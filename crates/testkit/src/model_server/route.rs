@@ -1,14 +1,14 @@
-//! Which endpoint a path means.
+//! Maps paths to endpoints.
 
 use super::ask::Wire;
 
-/// Where a request goes.
+/// The target of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Route<'a> {
     Health,
     State,
     Reset,
-    /// Something of a scenario's base URL.
+    /// A path below a scenario's base URL.
     Scenario {
         scenario: &'a str,
         run: &'a str,
@@ -17,7 +17,7 @@ pub(super) enum Route<'a> {
     Unknown,
 }
 
-/// What is asked below a base URL.
+/// The endpoint below a base URL.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Endpoint<'a> {
     /// An answer of the model.
@@ -35,7 +35,7 @@ pub(super) enum Endpoint<'a> {
     Unknown,
 }
 
-/// What a path says of streaming.
+/// Streaming mode given by a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Streams {
     /// The body decides.
@@ -48,7 +48,7 @@ pub(super) enum Streams {
     Array,
 }
 
-/// What clients put between the base URL and the endpoint.
+/// Path segments that clients add between the base URL and the endpoint.
 const PREFIXES: &[&str] = &["v1beta/openai/", "api/paas/v4/", "v1beta/", "v1alpha/", "v1/", "v4/"];
 
 /// Reads a request target.

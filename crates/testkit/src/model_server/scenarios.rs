@@ -1,16 +1,16 @@
-//! The scenarios that are always there.
+//! The built-in scenarios.
 
 use super::fault::{Fault, FaultKind as Kind};
 use super::script::{Action, Script, Stop, Turn};
 
-/// What a finished task ends with.
+/// The last line of a finished task.
 const DONE: &str = "All work is finished.\n\n<promise>COMPLETE</promise>";
 /// Length of the line that `hugeline` answers.
 const HUGE: usize = 2 * 1024 * 1024;
-/// How long `slow` takes for its one answer.
+/// The duration of the answer of `slow`.
 const SLOW_MS: u64 = 30_000;
 
-/// Names of all of them, with a line each: what `ralph-model-server --list` shows.
+/// All names, each with a one-line description, as shown by `ralph-model-server --list`.
 pub const SCENARIOS: &[(&str, &str)] = &[
     ("ok", "writes hello.txt, runs a command, answers the promise"),
     ("text", "answers the promise at once"),
@@ -64,7 +64,7 @@ fn spoken(text: &str) -> Script {
     Script::turns([Action::text(text)])
 }
 
-/// Numbers, since a client that looks for loops stops at a text that repeats itself.
+/// Numbers, because clients with loop detection stop at repeated text.
 fn huge_line() -> String {
     let mut line = String::with_capacity(HUGE + 8);
     for number in 0_u32.. {
@@ -90,7 +90,7 @@ pub(super) fn built_in(name: &str) -> Option<Script> {
         }
         "stopearly" => Some(Script::turns([
             wrote(),
-            Turn::from(Action::text("Now I will go on with the")).with_stop(Stop::MaxTokens),
+            Turn::from(Action::text("Now I will continue with the")).with_stop(Stop::MaxTokens),
         ])),
         "alt" => Some(Script {
             cycle: true,
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_on_the_list_is_a_scenario() {
+    fn every_listed_name_is_a_scenario() {
         for (name, _) in SCENARIOS {
             assert!(built_in(name).is_some(), "{name} is listed and missing");
         }

@@ -1,26 +1,26 @@
-//! What the server says: scripts of sessions, turns and abstract actions.
+//! Scripts of sessions, turns and abstract actions.
 
 use super::fault::Fault;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One thing the model does in a turn. Which tool carries it is decided per request, by what the request offers.
+/// One action of the model in a turn. The tools of each request decide which tool performs it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Makes a file with this content. Claude's own tool refuses a file that exists and was not read: use `Shell` there.
+    /// Creates a file with this content. Claude's own tool refuses an existing file that it hasn't read: use `Shell` there.
     Write {
         /// Relative to the agent's working directory, or absolute.
         path: String,
-        /// Everything that the file holds.
+        /// The file's content.
         content: String,
     },
     /// Runs a command.
     Shell {
-        /// As one would type it.
+        /// The shell command line.
         command: String,
     },
-    /// Says this, unchanged: the raw answer of an agent that speaks in text.
+    /// Answers with this raw text.
     Text(String),
     /// Calls exactly this tool, offered or not.
     Tool {
@@ -50,26 +50,26 @@ impl Action {
     }
 }
 
-/// Tokens of one answer, as [`Usage::input`] without anything cached. Each wire tells them in its own way:
+/// Tokens of one answer; [`Usage::input`] excludes cached tokens. Each wire reports them differently:
 ///
 /// | | Anthropic | OpenAI | Gemini |
 /// |---|---|---|---|
 /// | input | `input` | `input + cache_read` | `input + cache_read` |
 /// | cached | `cache_read` | `cache_read` (part of input) | `cache_read` (part of prompt) |
-/// | written | `cache_write` | not told | not told |
-/// | output | `output` | `output`, `reasoning` is part of it | `output`, and `reasoning` beside it |
+/// | written | `cache_write` | not reported | not reported |
+/// | output | `output` | `output`, `reasoning` is part of it | `output`, plus `reasoning` |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Usage {
-    /// Read afresh.
+    /// Uncached input tokens.
     pub input: u64,
-    /// Answered.
+    /// Output tokens.
     pub output: u64,
-    /// Read from the cache.
+    /// Tokens read from the cache.
     pub cache_read: u64,
-    /// Written to the cache.
+    /// Tokens written to the cache.
     pub cache_write: u64,
-    /// Thought before answering.
+    /// Reasoning tokens.
     pub reasoning: u64,
 }
 
@@ -80,9 +80,9 @@ impl Default for Usage {
 }
 
 impl Usage {
-    /// What a side call (a title, a router) costs.
+    /// The usage of a side call (a title, a router).
     pub const SIDE: Self = Self { input: 50, output: 5, cache_read: 0, cache_write: 0, reasoning: 0 };
-    /// These many tokens, nothing cached and nothing thought.
+    /// This many tokens, without cache and reasoning.
     pub fn plain(input: u64, output: u64) -> Self {
         Self { input, output, cache_read: 0, cache_write: 0, reasoning: 0 }
     }
@@ -92,7 +92,7 @@ impl Usage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// The model was finished, or waits for its tools: which of the two follows from its actions.
+    /// The model finished, or waits for its tools, depending on its actions.
     Natural,
     /// The answer hit its length limit.
     MaxTokens,
@@ -104,15 +104,15 @@ pub enum Stop {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "TurnForm")]
 pub struct Turn {
-    /// In order.
+    /// The actions in order.
     pub actions: Vec<Action>,
-    /// Else the script's.
+    /// Its usage; by default the script's.
     pub usage: Option<Usage>,
-    /// Why it ends.
+    /// The stop reason.
     pub stop: Stop,
     /// Silence before the first byte.
     pub wait_ms: u64,
-    /// The answer, where it is streamed, takes this long from its first to its last event.
+    /// The duration of a streamed answer, from its first to its last event.
     pub spread_ms: u64,
 }
 
@@ -159,7 +159,7 @@ impl<const N: usize> From<[Action; N]> for Turn {
     }
 }
 
-/// A turn as a script file writes it: one action, a list of them, or everything by name.
+/// A turn in a script file: one action, a list of actions, or all named fields.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum TurnForm {
@@ -196,11 +196,11 @@ impl From<TurnForm> for Turn {
     }
 }
 
-/// What a request without tools is.
+/// How to treat a request without tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Toolless {
-    /// A side call where the user agent is that of a known agent CLI, else a turn of the script.
+    /// A side call if the user agent is a known agent CLI, otherwise a turn of the script.
     #[default]
     Auto,
     /// Always a turn of the script.
@@ -209,21 +209,21 @@ pub enum Toolless {
     Side,
 }
 
-/// What a scenario answers.
+/// The answers of a scenario.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
     /// The turns of every session. The last one repeats.
     pub turns: Vec<Turn>,
-    /// Where sessions differ: the turns of the first, second, … session of a run id. The last one repeats. Wins over `turns`.
+    /// The turns of the first, second, … session of a run id, if sessions differ. The last one repeats. Overrides `turns`.
     pub sessions: Vec<Vec<Turn>>,
-    /// What goes wrong, asked in order; the first that still has something to do is used.
+    /// Faults in order; the first one that still applies is used.
     pub faults: Vec<Fault>,
-    /// Tokens of a turn that names none.
+    /// Default usage of a turn.
     pub usage: Option<Usage>,
-    /// After the last turn comes the first again, instead of the last.
+    /// Starts over after the last turn instead of repeating it.
     pub cycle: bool,
-    /// What a request without tools is.
+    /// How to treat a request without tools.
     pub toolless: Toolless,
 }
 
@@ -236,7 +236,7 @@ impl Script {
     pub fn sessions(sessions: impl IntoIterator<Item = Vec<Turn>>) -> Self {
         Self { sessions: sessions.into_iter().collect(), ..Self::default() }
     }
-    /// And this goes wrong.
+    /// Adds a fault.
     #[must_use]
     pub fn with_fault(mut self, fault: Fault) -> Self {
         self.faults.push(fault);

@@ -1,4 +1,4 @@
-//! What the server remembers: scripts, and per scenario and run id what was asked.
+//! The server's state: scripts, and the requests per scenario and run id.
 
 use super::ask::Ask;
 use super::fault::FaultKind;
@@ -11,14 +11,14 @@ use std::time::Duration;
 
 /// Requests kept per run; older ones are only counted.
 const SEEN_MAX: usize = 64;
-/// Runs kept; beyond that the one that was silent longest is forgotten.
+/// Maximum number of runs; beyond that the least recently active one is dropped.
 const RUNS_MAX: usize = 1024;
 /// Characters of a body that `/__state` shows.
 const BODY_SHOWN: usize = 2000;
 /// Headers whose value `/__state` does not show.
 const SECRET_HEADERS: &[&str] = &["authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"];
 
-/// A request that came.
+/// A recorded request.
 #[derive(Debug, Clone)]
 pub struct SeenRequest {
     /// Its method.
@@ -27,15 +27,15 @@ pub struct SeenRequest {
     pub path: String,
     /// Names in lower case, values as they came.
     pub headers: Vec<(String, String)>,
-    /// Its JSON; null where it was none.
+    /// Its JSON; null if it wasn't valid JSON.
     pub body: Value,
     /// Since the server started.
     pub at: Duration,
-    /// How many answers it already held; none for counts and lists.
+    /// The number of earlier answers in it; none for counts and lists.
     pub turn: Option<usize>,
     /// Whether it was a title or a router, outside the script.
     pub side: bool,
-    /// What it was answered instead of the script.
+    /// The fault sent instead of the script.
     pub fault: Option<&'static str>,
 }
 
@@ -56,18 +56,18 @@ impl SeenRequest {
     }
 }
 
-/// How much was asked of a run.
+/// The request counts of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Requests of every kind.
     pub requests: u64,
-    /// Those that took part in the script, spoilt ones included.
+    /// Requests that were part of the script, including failed ones.
     pub turns: u64,
     /// Titles and routers.
     pub side: u64,
-    /// Those that were spoilt.
+    /// Requests that got a fault.
     pub faults: u64,
-    /// Sessions that began.
+    /// Started sessions.
     pub sessions: usize,
 }
 
@@ -79,22 +79,22 @@ struct Run {
     seen: VecDeque<SeenRequest>,
 }
 
-/// What is to be answered.
+/// The response to send.
 #[derive(Debug)]
 pub(super) enum Plan {
     /// A short text outside the script.
     Side,
-    /// A turn of the script, perhaps spoilt.
+    /// A turn of the script, possibly with a fault.
     Turn { turn: Box<Turn>, session: usize, fault: Option<FaultKind> },
 }
 
-/// What the server remembers.
+/// The server's state.
 #[derive(Debug, Default)]
 pub(super) struct State {
     scripts: BTreeMap<String, Arc<Script>>,
     runs: BTreeMap<(String, String), Run>,
     counter: u64,
-    /// Grows with every look at a run.
+    /// Grows with every access to a run.
     clock: u64,
 }
 
@@ -137,12 +137,12 @@ impl State {
         found
     }
 
-    /// Notes a request that is no turn.
+    /// Records a request that isn't a turn.
     pub(super) fn note(&mut self, scenario: &str, run: &str, seen: SeenRequest) {
         self.run(scenario, run).keep(seen);
     }
 
-    /// Notes a request and says what it gets.
+    /// Records a request and returns its response.
     pub(super) fn plan(
         &mut self,
         names: (&str, &str),
@@ -170,7 +170,7 @@ impl State {
         seen.fault = fault.as_ref().map(FaultKind::name);
         let session = match ask.session {
             Some(session) => session,
-            // A request that gets no answer comes again: it is the same session.
+            // A request without a response is retried: it is the same session.
             None if ask.turn == 0 && !fault.as_ref().is_some_and(FaultKind::spoils) => {
                 run.counts.sessions += 1;
                 run.counts.sessions - 1
@@ -182,18 +182,18 @@ impl State {
         Plan::Turn { turn: Box::new(script.turn(session, ask.turn)), session, fault }
     }
 
-    /// The requests of a run that are kept, oldest first.
+    /// The kept requests of a run, oldest first.
     pub(super) fn requests(&self, scenario: &str, run: &str) -> Vec<SeenRequest> {
         let found = self.runs.get(&(scenario.to_owned(), run.to_owned()));
         found.map(|run| run.seen.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// How much was asked of a run.
+    /// The request counts of a run.
     pub(super) fn counts(&self, scenario: &str, run: &str) -> Counts {
         self.runs.get(&(scenario.to_owned(), run.to_owned())).map(|run| run.counts).unwrap_or_default()
     }
 
-    /// All of it, for people.
+    /// The whole state, for humans.
     pub(super) fn shown(&self) -> Value {
         let runs = self.runs.iter().map(|((scenario, name), run)| {
             json!({"scenario": scenario, "run": name, "requests": run.counts.requests, "turns": run.counts.turns, "side": run.counts.side,

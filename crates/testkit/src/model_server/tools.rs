@@ -1,4 +1,4 @@
-//! Abstract actions, put onto the tools that a request offers.
+//! Maps abstract actions to the tools that a request offers.
 
 use super::ask::CallTag;
 use super::script::Action;
@@ -12,7 +12,7 @@ pub(super) struct Offered {
     pub schema: Value,
 }
 
-/// How a tool takes its input.
+/// A tool's input format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToolShape {
     /// As a JSON object.
@@ -56,7 +56,7 @@ const PATH_KEYS: &[&str] = &["file_path", "filePath", "absolute_path", "path", "
 const CONTENT_KEYS: &[&str] = &["content", "contents", "file_text", "text", "data"];
 const COMMAND_KEYS: &[&str] = &["command", "cmd", "script"];
 
-/// The parts of an answer that do these actions.
+/// Turns actions into parts of an answer.
 pub(super) fn parts(actions: &[Action], tools: &[Offered], body: &Value, tag: CallTag) -> Vec<Part> {
     let mut parts = Vec::new();
     for (number, action) in actions.iter().enumerate() {
@@ -119,7 +119,7 @@ fn patch(tool: &Offered, path: &str, content: &str, id: String) -> ToolCall {
     ToolCall { id, name: tool.name.clone(), input, shape: tool.shape }
 }
 
-/// A call whose other required arguments are filled with something that fits.
+/// A call whose other required arguments get fitting values.
 fn call(tool: &Offered, mut input: Map<String, Value>, id: String) -> ToolCall {
     for name in tool.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         if !input.contains_key(name) {
@@ -134,7 +134,7 @@ fn key(tool: &Offered, names: &[&'static str]) -> &'static str {
     names.iter().find(|n| !properties[**n].is_null()).or(names.first()).copied().unwrap_or_default()
 }
 
-/// The plainest value that fits a JSON schema.
+/// The simplest value that fits a JSON schema.
 pub(super) fn fitting(schema: &Value, depth: usize) -> Value {
     if let Some(first) = schema["enum"].get(0) {
         return first.clone();
@@ -163,7 +163,7 @@ fn written_by_shell(path: &str, content: &str) -> String {
     format!("{folder}printf %s {} > {}", quoted(content), quoted(path))
 }
 
-/// What stands before the working directory in the prompts of the CLIs.
+/// The text before the working directory in the CLIs' prompts.
 const MARKERS: &[&str] = &[
     "<cwd>",
     "Primary working directory: ",
@@ -185,7 +185,7 @@ fn absolute(path: &str, body: &Value) -> String {
     }
 }
 
-/// The agent's working directory, as its prompt names it.
+/// The agent's working directory from its prompt.
 pub(super) fn working_directory(body: &Value) -> Option<String> {
     match body {
         Value::String(text) => MARKERS.iter().find_map(|marker| after(text, marker)),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_made_absolute_by_the_prompts_own_words() {
+    fn relative_path_becomes_absolute_from_the_prompt() {
         let tools = [tool("Write", json!({"properties": {"file_path": {}, "content": {}}}))];
         for prompt in [
             "x\nPrimary working directory: /w/repo\n y",

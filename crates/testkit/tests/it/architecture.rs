@@ -1,11 +1,10 @@
-//! The order of the house, kept by a test: who may depend on whom, how long a file may grow, and that the documentation
-//! names what the code has.
+//! Architecture tests: allowed dependencies between crates, maximum file lengths, and documentation that covers the code.
 #![allow(clippy::disallowed_methods, reason = "asks cargo for the crates of the workspace")]
 
 mod attacks;
-mod circles;
+mod cycles;
 mod file_calls;
-mod file_looks;
+mod path_lookups;
 
 use ralph_loop_task::config::{AgentConfig, TOP_KEYS, VerifierConfig};
 use serde_json::Value;
@@ -13,24 +12,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Source files that a folder may have.
+/// Maximum number of source files in a folder.
 const FILES_MAX: usize = 15;
-/// Folders that may be fuller, until they are grouped.
+/// Folders that may have more until they are grouped.
 const FULL_FOLDERS: [&str; 1] = ["crates/fleet/src"];
-/// Lines that a source file may have before its tests.
+/// Maximum number of lines in a source file before its tests.
 const LINES_MAX: usize = 800;
-/// Files that may be longer. It stays empty: a file that needs a table of contents is two files.
+/// Files that may be longer. Keep it empty: split long files instead.
 const LONG_FILES: &[&str] = &[];
 
-/// One crate: what it may use of ours, and what its tests may use beyond that.
+/// One crate: the workspace crates that it may use, and those that only its tests may use.
 struct Row {
     name: &'static str,
     uses: &'static [&'static str],
     tests_use: &'static [&'static str],
 }
 
-/// Arrows lead downward only. Backends are handed to `core` by `app`, so `core` knows none of them.
-/// `tui` and `server` never know each other; nobody knows `cli`.
+/// Crates depend only downward. `app` passes backends to `core`, so `core` depends on none of them.
+/// `tui` and `server` never depend on each other; no crate depends on `cli`.
 const ROWS: &[Row] = &[
     Row { name: "protocol", uses: &[], tests_use: &[] },
     Row { name: "safe-fs", uses: &[], tests_use: &[] },
@@ -166,17 +165,17 @@ const ROWS: &[Row] = &[
 /// Crates of data and decisions.
 const PURE: &[&str] = &["protocol", "task", "proof", "domain"];
 
-/// Crates that start processes, run tasks, open sockets, read clocks or draw: none of that belongs into what is pure.
+/// Crates that start processes, run tasks, open sockets, read clocks or draw: pure crates must not use them.
 const NOT_IN_PURE: &str = "tokio async-std smol futures rayon nix libc rustix duct subprocess signal-hook ctrlc reqwest hyper \
     ureq curl git2 gix getrandom rand chrono time tempfile walkdir notify dirs clap crossterm ratatui \
     axum sqlx rusqlite tracing";
 
-/// One crate as its manifest describes it.
+/// A crate's manifest.
 struct Crate {
     /// Without the common prefix.
     name: String,
     manifest: PathBuf,
-    /// Everything that ships with it: normal and build dependencies.
+    /// All shipped dependencies: normal and build.
     uses: BTreeSet<String>,
     tests_use: BTreeSet<String>,
 }
@@ -219,7 +218,7 @@ fn short(package: &str) -> String {
     package.strip_prefix("ralph-loop-").unwrap_or(package).to_owned()
 }
 
-/// Those of `names` that are crates of this workspace, without the common prefix.
+/// The workspace crates among `names`, without the common prefix.
 fn ours(names: &BTreeSet<String>) -> impl Iterator<Item = &str> {
     names.iter().filter_map(|name| name.strip_prefix("ralph-loop-"))
 }
@@ -250,7 +249,7 @@ fn crates_depend_only_downward() {
 }
 
 #[test]
-fn tests_reach_further_only_where_the_design_lets_them() {
+fn test_dependencies_follow_the_table() {
     let mut wrong = Vec::new();
     for found in crates() {
         let row = row(&found.name);
@@ -265,7 +264,7 @@ fn tests_reach_further_only_where_the_design_lets_them() {
 }
 
 #[test]
-fn the_table_itself_has_no_circle() {
+fn crate_table_has_no_cycle() {
     let uses: BTreeMap<&str, &[&str]> = ROWS.iter().map(|row| (row.name, row.uses)).collect();
     for row in ROWS {
         let mut seen = BTreeSet::new();
@@ -280,7 +279,7 @@ fn the_table_itself_has_no_circle() {
 }
 
 #[test]
-fn what_is_pure_does_no_io_and_has_no_runtime() {
+fn pure_crates_do_no_io_and_have_no_runtime() {
     let mut wrong = Vec::new();
     for found in crates().iter().filter(|found| PURE.contains(&found.name.as_str())) {
         let acts = found.uses.iter().filter(|used| NOT_IN_PURE.split_whitespace().any(|not| not == *used));
@@ -290,7 +289,7 @@ fn what_is_pure_does_no_io_and_has_no_runtime() {
 }
 
 #[test]
-fn every_crate_keeps_to_the_lints_of_the_workspace() {
+fn every_crate_uses_the_workspace_lints() {
     let mut wrong = Vec::new();
     for found in crates() {
         let manifest = std::fs::read_to_string(&found.manifest).expect("a manifest can be read");
@@ -303,6 +302,35 @@ fn every_crate_keeps_to_the_lints_of_the_workspace() {
         }
     }
     assert_none(&wrong, "crates without `[lints] workspace = true`:");
+}
+
+/// `doctest = false` saves rustdoc's start for each crate without examples, and must not hide any.
+#[test]
+fn only_crates_without_examples_skip_doc_tests() {
+    let mut wrong = Vec::new();
+    for found in crates() {
+        let manifest = std::fs::read_to_string(&found.manifest).expect("a manifest can be read");
+        let mut files = Vec::new();
+        collect(&found.manifest.parent().expect("a manifest has a folder").join("src"), &mut files);
+        let examples = files
+            .iter()
+            .filter(|file| has_example(&std::fs::read_to_string(file).expect("a source file can be read")));
+        if manifest.contains("doctest = false") && examples.count() > 0 {
+            wrong.push(found.name);
+        }
+    }
+    assert_none(&wrong, "crates with examples in doc comments, and `doctest = false`:");
+}
+
+/// Whether a doc comment opens a fence that rustdoc runs.
+fn has_example(text: &str) -> bool {
+    let mut open = false;
+    text.lines().map(str::trim_start).any(|line| {
+        let fence = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        let Some(tag) = fence.and_then(|rest| rest.trim().strip_prefix("```")) else { return false };
+        open = !open;
+        open && matches!(tag, "" | "rust" | "no_run" | "should_panic" | "compile_fail")
+    })
 }
 
 #[test]
@@ -328,7 +356,7 @@ fn source_files_stay_short() {
     );
 }
 
-/// A folder shows at a glance what belongs together.
+/// Checks that no folder has too many files to see which belong together.
 #[test]
 fn no_folder_is_too_full() {
     let root = root();
@@ -354,7 +382,7 @@ fn no_folder_is_too_full() {
     );
 }
 
-/// What commands share stands beside them: a command that needs another would make a circle of them all.
+/// Code shared by commands is in a module next to them: a command that imports another would create a cycle.
 #[test]
 fn no_command_imports_another() {
     let folder = root().join("crates/cli/src");
@@ -386,11 +414,11 @@ fn no_command_imports_another() {
     }
     assert_none(
         &wrong,
-        "a command is known to `args.rs` and `command/mod.rs` alone; what is shared stands in a module beside them:",
+        "only `args.rs` and `command/mod.rs` may import a command; move shared code to a module next to the commands:",
     );
 }
 
-/// Rust files below `folder`, without those that hold tests only.
+/// Rust files below `folder`, except files with only tests.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder can be read").flatten() {
         let path = entry.path();
@@ -405,7 +433,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Lines before the test module. An attribute on something else (a helper that only tests use) does not count.
+/// Counts lines before the test module. An attribute on another item (a test-only helper) doesn't end the count.
 fn lines_before_tests(text: &str) -> usize {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let is_test_module = |at: usize| {
@@ -419,7 +447,7 @@ fn lines_before_tests(text: &str) -> usize {
 }
 
 #[test]
-fn only_a_test_module_ends_the_counting() {
+fn line_count_stops_only_at_a_test_module() {
     assert_eq!(lines_before_tests("fn a() {}\n#[cfg(test)]\nfn b() {}\n"), 3);
     assert_eq!(lines_before_tests("fn a() {}\n#[cfg(test)]\n#[allow(x)]\nmod tests {\n}\n"), 1);
 }

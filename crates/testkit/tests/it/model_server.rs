@@ -1,4 +1,4 @@
-//! The scripted model server, spoken to over raw HTTP.
+//! Tests of the scripted model server over raw HTTP.
 #![allow(clippy::disallowed_methods, reason = "starts the program that is tested")]
 
 use ralph_loop_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script, Stop, Turn, Usage};
@@ -7,13 +7,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-/// An answer as it came over the line.
+/// A raw response.
 #[derive(Debug)]
 struct Got {
     status: u16,
     headers: Vec<(String, String)>,
     body: String,
-    /// Whether the answer was as long as it said.
+    /// Whether the response had its announced length.
     whole: bool,
 }
 
@@ -78,7 +78,7 @@ impl Client {
         Some(String::from_utf8_lossy(&line[..line.len() - 2]).into_owned())
     }
 
-    /// As many bytes as come.
+    /// Reads all available bytes.
     fn bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         let _ = (&self.stream).take(count as u64).read_to_end(&mut bytes);
@@ -287,7 +287,7 @@ fn chat_completions_plain_and_streamed() {
     assert_eq!(events[events.len() - 2].1["usage"]["total_tokens"], 2040);
 
     let events = post(&server, CHAT, &chat(next, json!({"stream": true}))).events();
-    assert!(events.iter().all(|(_, d)| d["usage"].is_null()), "usage only where it is asked for");
+    assert!(events.iter().all(|(_, d)| d["usage"].is_null()), "usage only on request");
 }
 
 #[test]
@@ -326,7 +326,7 @@ fn gemini_plain_streamed_and_as_an_array() {
 }
 
 #[test]
-fn faults_come_as_often_as_they_say_and_count_per_run() {
+fn faults_occur_as_often_as_configured_per_run() {
     let server = ModelServer::start().unwrap();
     let script = Script::turns([Action::text("hi")])
         .with_fault(Fault::times(FaultKind::RateLimit { retry_after_s: 7 }, 2))
@@ -347,14 +347,14 @@ fn faults_come_as_often_as_they_say_and_count_per_run() {
     assert_eq!(
         (counts.requests, counts.faults, counts.sessions),
         (5, 3, 1),
-        "a spoilt request is no session"
+        "a spoiled request isn't a session"
     );
     server.reset();
     assert_eq!(ask("a", &json!([user()])).status, 429, "forgotten");
 }
 
 #[test]
-fn every_wire_words_its_errors_as_its_vendor_does() {
+fn wire_errors_match_the_vendors() {
     let server = ModelServer::start().unwrap();
     let ask = |scenario: &str, path: &str, body: &Value| {
         post(&server, &path.replace("/s/ok/", &format!("/s/{scenario}/")), body)
@@ -405,7 +405,7 @@ fn every_wire_words_its_errors_as_its_vendor_does() {
 }
 
 #[test]
-fn a_stream_can_end_with_an_error_in_the_middle_or_without_sense() {
+fn stream_can_fail_midway_or_end_garbled() {
     let server = ModelServer::start().unwrap();
     let a = anthropic(json!([user()]), true);
     let ask = |scenario: &str, body: &Value| post(&server, &format!("/s/{scenario}/r/v1/messages"), body);
@@ -440,7 +440,7 @@ fn a_stream_can_end_with_an_error_in_the_middle_or_without_sense() {
 }
 
 #[test]
-fn a_stall_brings_its_first_bytes_and_ends_with_the_server() {
+fn stall_sends_its_first_bytes_and_ends_with_the_server() {
     let server = ModelServer::start().unwrap();
     let mut client = Client::new(&server);
     let body = anthropic(json!([user()]), true).to_string();
@@ -453,7 +453,7 @@ fn a_stall_brings_its_first_bytes_and_ends_with_the_server() {
 }
 
 #[test]
-fn silence_before_the_answer_is_followed_by_the_answer() {
+fn delayed_answer_arrives_after_the_silence() {
     let server = ModelServer::start().unwrap();
     let script = Script::turns([Turn { spread_ms: 20, ..Turn::from(Action::text("slowly")) }])
         .with_fault(Fault::times(FaultKind::SlowFirst { ms: 20 }, 1));
@@ -478,12 +478,12 @@ fn sessions_differ_and_the_last_one_repeats() {
     let rest: Vec<_> = (0..2).map(|_| said(&ask(json!([user()])))).collect();
     assert_eq!((said(&first).as_str(), rest), ("one", vec!["two".to_owned(), "two".to_owned()]));
     let late = ask(json!([user(), {"role": "assistant", "content": first["content"]}, user()]));
-    assert_eq!(said(&late), "one", "a session goes on where its calls say it began");
+    assert_eq!(said(&late), "one", "a session is recognized by its earlier calls");
     assert_eq!(server.counts("mine", "r").sessions, 3);
 }
 
 #[test]
-fn side_calls_of_a_cli_eat_neither_script_nor_fault() {
+fn side_calls_use_up_neither_script_nor_fault() {
     let server = ModelServer::start().unwrap();
     let body = json!({"model": "m", "messages": [user()], "max_tokens": 9}).to_string();
     let path = "/s/rl429once/r/v1/messages";
@@ -504,7 +504,7 @@ fn side_calls_of_a_cli_eat_neither_script_nor_fault() {
 }
 
 #[test]
-fn usage_and_stop_reasons_are_told_in_each_wires_own_way() {
+fn usage_and_stop_reasons_follow_each_wire() {
     let server = ModelServer::start().unwrap();
     let turn = |stop| {
         let usage = Usage { input: 10, output: 3, cache_read: 5, cache_write: 2, reasoning: 1 };
@@ -579,7 +579,7 @@ fn the_small_endpoints_answer() {
 }
 
 #[test]
-fn a_script_file_says_the_same_as_the_types() {
+fn script_file_matches_the_types() {
     let written = json!({
         "sessions": [
             [{"write": {"path": "a", "content": "b"}}, [{"shell": {"command": "ls"}}, {"text": "hi"}]],
@@ -610,7 +610,7 @@ fn a_script_file_says_the_same_as_the_types() {
 }
 
 #[test]
-fn the_program_serves_the_scripts_of_a_file_and_says_where() {
+fn program_serves_a_script_file_and_prints_its_url() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("scripts.json");
     std::fs::write(&file, r#"{"mine": {"turns": [{"text": "from a file"}]}}"#).unwrap();

@@ -22,7 +22,7 @@ impl ServerAddress {
     pub fn new(url: &str, token: &str, unencrypted: bool) -> Result<Self, AppError> {
         let shown = one_line(url, 200);
         let wrong = |why: &str| {
-            AppError::usage(format!("`{shown}` is no address of a server: {why}"))
+            AppError::usage(format!("`{shown}` isn't a valid server URL: {why}"))
                 .hint("for example `--server https://ralph.example.com` or `--server http://localhost:8000`")
         };
         let mut base = Url::parse(url.trim()).map_err(|e| wrong(&e.to_string()))?;
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_goes_only_where_nobody_else_reads_it() {
+    fn token_is_sent_only_over_https_or_localhost() {
         let ok = |url: &str| ServerAddress::new(url, "t0ken", false);
         assert_eq!(ok("https://ralph.example.com").unwrap().shown(), "https://ralph.example.com");
         assert_eq!(ok("http://127.0.0.1:8000/").unwrap().shown(), "http://127.0.0.1:8000");
@@ -88,13 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_not_in_what_is_logged() {
+    fn token_is_not_logged() {
         let address = ServerAddress::new("https://a.example", "s3cret", false).unwrap();
         assert!(!format!("{address:?}").contains("s3cret"));
     }
 
     #[test]
-    fn only_this_machine_is_here() {
+    fn only_local_hosts_are_local() {
         assert!(ServerAddress::is_here("http://localhost:1") && ServerAddress::is_here("http://[::1]:1"));
         assert!(!ServerAddress::is_here("http://localhost.example.com") && !ServerAddress::is_here("x"));
     }

@@ -147,7 +147,7 @@ impl Server {
             401 => AppError::usage(format!("{server} does not know the token")).hint(
                 "pass `--token-file FILE` or set RALPH_SERVER_TOKEN; the server's admin creates tokens",
             ),
-            404 if detail.is_none() => AppError::usage(format!("{server} is no server of ralph"))
+            404 if detail.is_none() => AppError::usage(format!("{server} isn't a `ralph` server"))
                 .hint("`--server` takes the address that `ralph serve` prints"),
             _ => {
                 let words = detail.unwrap_or_else(|| format!("{server} answered with {status}"));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn controls_are_what_the_api_takes() {
+    fn controls_match_the_api() {
         assert_eq!(control_body(&Control::Pause), json!({ "kind": "pause" }));
         let note = Control::Note { text: "a\nb".into() };
         assert_eq!(control_body(&note), json!({ "kind": "note", "text": "a\nb" }));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_a_run_reaches_nothing_else_of_the_server() {
+    fn run_names_are_escaped_in_server_paths() {
         let request = server("https://a.example/x").request(Method::GET, &["runs", "../people?a=b"], &[]);
         let shown = format!("{request:?}");
         assert!(shown.contains("/x/api/v1/runs/..%2Fpeople%3Fa=b"), "{shown}");
@@ -215,13 +215,13 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_in_the_words_of_the_server() {
+    fn server_refusals_are_shown_verbatim() {
         let server = server("https://a.example");
         let said = br#"{"detail":"this needs the role operator","hint":"ask an \u001b[31madmin"}"#;
         let error = server.refused(403, said);
         assert_eq!((error.message.as_str(), error.next()), ("this needs the role operator", "ask an admin"));
         assert!(server.refused(401, b"").message.contains("does not know the token"));
-        assert!(server.refused(404, b"<html>").message.contains("no server of ralph"));
+        assert!(server.refused(404, b"<html>").message.contains("isn't a `ralph` server"));
         assert!(server.refused(500, b"\xff").message.contains("500"));
     }
 }

@@ -167,7 +167,7 @@ mod tests {
     const OUTPUT: &str = r#"data: {"type":"output","n":3,"at":"2026-11-15T14:33:07Z","after":7,"iteration":1,"kind":"text","text":"hi"}"#;
 
     #[test]
-    fn frames_are_read_in_whatever_pieces_they_come_and_none_twice() {
+    fn chunked_frames_are_parsed_once() {
         let (mut frames, mut place) = (Frames::default(), Place::default());
         let text = format!(": still here\n\n{OUTPUT}\n\ndata: {{\"type\":\"missed\",\"records\":9}}\n\n");
         let mut items = Vec::new();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_passed_over_and_a_line_without_an_end_is_not_kept() {
+    fn invalid_frames_and_endless_lines_are_skipped() {
         let (mut frames, mut place) = (Frames::default(), Place::default());
         for wrong in
             ["data: {", "data: []", "data: {\"type\":\"event\",\"event\":{}}", "id: 4", "data: \u{1b}"]

@@ -6,7 +6,7 @@ use crate::log::Kind;
 use crate::msg::{Live, Msg};
 use jiff::tz::TimeZone;
 use ralph_loop_journal::live::stream::StreamItem;
-use ralph_loop_journal::live::{LiveBody, LiveRecord};
+use ralph_loop_journal::live::{LivePayload, LiveRecord};
 use ralph_loop_protocol::describe::{describe_in, details};
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::money::in_session::SessionCost;
@@ -81,19 +81,19 @@ impl Feed {
 /// A live record as log lines; `None` if there is nothing to show.
 fn shown(record: &LiveRecord) -> Option<Live> {
     Some(match &record.body {
-        LiveBody::Text { text } => Live::Piece(Kind::Said, text.clone()),
-        LiveBody::Stderr { text } => Live::Piece(Kind::Stderr, text.clone()),
-        LiveBody::CheckOutput { text, .. } => Live::Piece(Kind::Check, text.clone()),
-        LiveBody::ToolCall { name, what } if what.is_empty() => Live::Line(Kind::Did, name.clone()),
-        LiveBody::ToolCall { what, .. } => Live::Line(Kind::Did, what.clone()),
-        LiveBody::Activity { text } => Live::Line(Kind::Did, text.clone()),
-        LiveBody::ToolResult { ok: false, text } => Live::Line(Kind::Failed, text.clone()),
-        LiveBody::LeftOut { bytes } => {
+        LivePayload::Text { text } => Live::Piece(Kind::Said, text.clone()),
+        LivePayload::Stderr { text } => Live::Piece(Kind::Stderr, text.clone()),
+        LivePayload::CheckOutput { text, .. } => Live::Piece(Kind::Check, text.clone()),
+        LivePayload::ToolCall { name, what } if what.is_empty() => Live::Line(Kind::Did, name.clone()),
+        LivePayload::ToolCall { what, .. } => Live::Line(Kind::Did, what.clone()),
+        LivePayload::Activity { text } => Live::Line(Kind::Did, text.clone()),
+        LivePayload::ToolResult { ok: false, text } => Live::Line(Kind::Failed, text.clone()),
+        LivePayload::LeftOut { bytes } => {
             Live::Line(Kind::Note, format!("… {bytes} bytes left out; the logs have them"))
         }
-        LiveBody::Tokens { cost_usd, .. } => {
+        LivePayload::Tokens { cost_usd, .. } => {
             Live::Spent(cost_usd.map(|sum| SessionCost { at: record.at, sum }))
         }
-        LiveBody::ToolResult { .. } | LiveBody::Unknown => return None,
+        LivePayload::ToolResult { .. } | LivePayload::Unknown => return None,
     })
 }

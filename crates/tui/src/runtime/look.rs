@@ -50,7 +50,8 @@ pub fn repo(world: &World) -> RepoFacts {
 }
 
 fn changed(env: &Environment, top: &Path) -> Option<usize> {
-    let status = Git::in_folder(env.vars(), top).call(["status", "--porcelain", "-z"]).run().ok()?;
+    let repo = Repo::discover(env.vars(), top).ok()?;
+    let status = repo.git().call(["status", "--porcelain", "-z"]).run().ok()?;
     Some(status.text().split('\0').filter(|entry| entry.len() > 3).count())
 }
 

@@ -103,7 +103,7 @@ pub fn run(app: &App, folder: &Path, opening: &Opening, stop: &dyn Fn() -> bool)
         fail_here(opening.fault.as_deref());
         if terminal::is_broken() {
             return Err(AppError::environment("the terminal UI has failed in one of its parts")
-                .cause("what it was stands above; runs go on without it")
+                .cause("the error is printed above; runs continue without the UI")
                 .hint("open it again; `ralph list` and `ralph attach` show the runs"));
         }
         draw(&mut screen, &mut model)?;

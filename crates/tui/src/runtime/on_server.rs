@@ -59,7 +59,7 @@ fn send(world: &World, server: &Server, run: &str, control: &Control) -> Result<
     let words = match server.control(run, control)?.as_str() {
         "received" => format!("{name}: accepted by run {run}"),
         "saved" => format!("{name}: sent; run {run} applies it at its next step"),
-        "started" => format!("{name}: accepted, the run goes on"),
+        "started" => format!("{name}: accepted, the run continues"),
         "ended" => format!("run {run} is ended"),
         other => format!("{name}: {other}"),
     };

@@ -26,7 +26,7 @@ pub fn show(screen: &mut Screen, env: &Environment, text: &str) -> Result<(), Pr
     let fix = "set PAGER to a program that shows its standard input, or use `ralph diff`";
     match done {
         Ok(status) if status.code() == Some(127) => {
-            Err(Problem::new(format!("the pager `{pager}` is not there"), fix))
+            Err(Problem::new(format!("the pager `{pager}` isn't installed"), fix))
         }
         Ok(_) => Ok(()),
         Err(error) => Err(Problem::new(format!("the pager `{pager}` cannot be started: {error}"), fix)),

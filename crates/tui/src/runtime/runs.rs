@@ -5,7 +5,7 @@ use super::tabs;
 use crate::data::ToneLine;
 use crate::msg::Msg;
 use ralph_loop_app::AppError;
-use ralph_loop_app::read::taking_home::{RunChanges, RunFiles};
+use ralph_loop_app::read::taking_home::{RunChanges, RunResultFiles};
 use ralph_loop_app::steering::{own_program, steer};
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_journal::folder::layout::RalphDir;
@@ -42,7 +42,7 @@ pub fn send(world: &World, run: &str, control: Control, then_resume: bool) -> Re
     }
     if then_resume && !sent.driven {
         world.app.spawn_resume(&entry, &BudgetChange::default())?;
-        words = format!("{}: accepted, the run goes on", sent.control);
+        words = format!("{}: accepted, the run continues", sent.control);
     }
     world.tell(Msg::Done(words));
     Ok(())
@@ -55,7 +55,7 @@ pub fn resume(world: &World, run: &str) -> Result<(), AppError> {
         return send(world, run, Control::Resume, false);
     }
     world.app.spawn_resume(&entry, &BudgetChange::default())?;
-    world.tell(Msg::Done(format!("run {run} goes on")));
+    world.tell(Msg::Done(format!("run {run} continues")));
     Ok(())
 }
 
@@ -77,7 +77,7 @@ pub fn tab(world: &World, run: &str, tab: u8) -> Result<Vec<ToneLine>, AppError>
 }
 
 fn git(world: &World, run: &str) -> Result<Vec<ToneLine>, AppError> {
-    let found = match RunFiles::open(world.env(), &world.folder, Some(run)) {
+    let found = match RunResultFiles::open(world.env(), &world.folder, Some(run)) {
         Ok(RunChanges::Recorded(found)) => found,
         Ok(RunChanges::Nothing(_)) => return Ok(Vec::new()),
         // The first iteration isn't over yet.
@@ -124,7 +124,7 @@ fn receipts(world: &World, run: &str) -> Result<Vec<ToneLine>, AppError> {
 
 /// The whole diff, sanitized, with colors for the pager.
 pub fn diff(world: &World, run: &str) -> Result<String, AppError> {
-    let found = match RunFiles::open(world.env(), &world.folder, Some(run))? {
+    let found = match RunResultFiles::open(world.env(), &world.folder, Some(run))? {
         RunChanges::Recorded(found) => found,
         RunChanges::Nothing(_) => return Ok("This run has changed no file.\n".to_owned()),
     };

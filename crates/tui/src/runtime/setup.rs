@@ -43,7 +43,7 @@ pub fn save(world: &World, choices: &Value) -> Result<(), AppError> {
     }
     let text = repo_file::read_text(&path).map_err(|e| repo_file::unreadable(&path, &e))?;
     let mut config: Value = serde_json::from_str(&text).map_err(|e| {
-        AppError::usage(format!("`{}` is no JSON: {e}", path.display())).hint("fix it, or move it away")
+        AppError::usage(format!("`{}` isn't valid JSON: {e}", path.display())).hint("fix it, or move it away")
     })?;
     lay_over(&mut config, choices)?;
     let text = format!("{config:#}\n");
@@ -59,12 +59,11 @@ pub fn save(world: &World, choices: &Value) -> Result<(), AppError> {
 
 fn lay_over(config: &mut Value, choices: &Value) -> Result<(), AppError> {
     let text = |key: &str| choices[key].as_str().unwrap_or_default().trim().to_owned();
-    let number =
-        |key: &str, what: &str| match text(key).parse::<f64>() {
-            Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-            _ => Err(AppError::usage(format!("`{}` is no number of {what}", text(key)))
-                .hint("give a number above 0")),
-        };
+    let number = |key: &str, what: &str| match text(key).parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
+        _ => Err(AppError::usage(format!("`{}` isn't a valid number of {what}", text(key)))
+            .hint("give a number above 0")),
+    };
     config["agent_selection"] = text("agent_selection").into();
     config["max_iterations"] = (number("max_iterations", "iterations")? as u64).into();
     config["max_wall_time_minutes"] = number("max_wall_time_minutes", "minutes")?.into();
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn choices_are_laid_over_what_was_there() {
+    fn choices_are_merged_into_existing_settings() {
         let choices = json!({
             "agents": ["b"], "agent_selection": "priority", "verify": "make test", "max_iterations": "7",
             "max_wall_time_minutes": "30", "max_cost_usd_estimate": "2.5", "completion_promise": "DONE",

@@ -134,7 +134,8 @@ fn thread_file(world: &World, id: &str) -> Result<PathBuf, AppError> {
     match fine {
         true => Ok(folder(world, "threads").join(format!("{id}.jsonl"))),
         false => {
-            Err(AppError::usage(format!("`{}` is no thread", one_line(id, 80))).hint("Ctrl-O lists them"))
+            Err(AppError::usage(format!("there is no thread `{}`", one_line(id, 80)))
+                .hint("Ctrl-O lists them"))
         }
     }
 }

@@ -5,8 +5,8 @@ use crate::data::StartWish;
 use crate::msg::Msg;
 use ralph_loop_app::race::RaceBy;
 use ralph_loop_app::{
-    AppError, Asked, ErrorKind, Overrides, PlaceRequest, RaceRequest, RunRequest, SilentReporter, TaskInput,
-    Unfinished,
+    AppError, ErrorKind, Overrides, RaceRequest, RunRequest, SilentReporter, TaskInput, TrustRequest,
+    Unfinished, Workplace,
 };
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_task::dialect::Publish;
@@ -62,9 +62,9 @@ pub fn allow(world: &World, wish: StartWish) -> Result<(), AppError> {
 }
 
 /// Requests not allowed yet, one per line.
-fn open_question(world: &World, asked: &Asked) -> Result<Option<Vec<String>>, AppError> {
+fn open_question(world: &World, asked: &TrustRequest) -> Result<Option<Vec<String>>, AppError> {
     let difference = asked.difference()?;
-    if difference.new.is_empty() || asked.is_named_in(world.env()) {
+    if difference.new.is_empty() || asked.is_in_variable(world.env()) {
         return Ok(None);
     }
     let mut lines: Vec<String> = difference.lines().iter().map(|line| one_line(line, 300)).collect();
@@ -80,7 +80,7 @@ fn request(world: &World, wish: &StartWish) -> Result<RunRequest, AppError> {
     let number = |what: &str, text: &str| match text.trim() {
         "" => Ok(None),
         text => text.parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0).map(Some).ok_or_else(|| {
-            AppError::usage(format!("`{text}` is no number of {what}"))
+            AppError::usage(format!("`{text}` isn't a valid number of {what}"))
                 .hint("give a number above 0, or leave it empty for what is configured")
         }),
     };
@@ -101,7 +101,7 @@ fn request(world: &World, wish: &StartWish) -> Result<RunRequest, AppError> {
     let race = (!who.is_empty()).then(|| RaceRequest { who, by, runs: Vec::new() });
     Ok(RunRequest {
         task,
-        unfinished: if wish.anew { Unfinished::StartAnew } else { Unfinished::GoOn },
+        unfinished: if wish.start_new { Unfinished::StartAnew } else { Unfinished::GoOn },
         overrides: Overrides {
             max_iterations: iterations.map(|n| n.max(1)),
             max_seconds: number("minutes", &wish.minutes)?.map(|minutes| (minutes * 60.0) as u64),
@@ -110,7 +110,7 @@ fn request(world: &World, wish: &StartWish) -> Result<RunRequest, AppError> {
             verify: (!wish.verify.is_empty()).then(|| wish.verify.clone()).into_iter().collect(),
             ..Overrides::default()
         },
-        place: if wish.worktree { PlaceRequest::Worktree } else { PlaceRequest::InPlace },
+        place: if wish.worktree { Workplace::Worktree } else { Workplace::InPlace },
         // Runs of a race get separate branches.
         branch: (!wish.branch.is_empty() && race.is_none()).then(|| wish.branch.clone()),
         publish: match wish.publish.as_str() {

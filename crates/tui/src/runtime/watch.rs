@@ -6,7 +6,7 @@ use crate::data::Problem;
 use crate::msg::Msg;
 use crate::remote::{Server, ServerStream};
 use ralph_loop_app::race::races;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::{App, AppError, ErrorKind};
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_journal::live::stream::{RunStream, StreamItem, StreamStart};
@@ -98,7 +98,7 @@ fn follow(source: &Source, run: &str, feed: &Feed) -> Result<(), AppError> {
 
 /// Sends the run's view; returns whether a process drives it.
 fn look(source: &Source, entry: &Registration, feed: &Feed) -> Result<bool, AppError> {
-    let reading = RunReading::load(source.app.environment(), entry.clone())?;
+    let reading = RunSnapshot::load(source.app.environment(), entry.clone())?;
     let view = reading.view();
     if view.status.is_over() {
         reading.mark_seen();
@@ -121,7 +121,7 @@ fn follow_on_server(server: &Server, run: &str, feed: &Feed) -> Result<(), AppEr
             // An unreachable server may come back; a refusal won't change.
             Err(error) if error.kind == ErrorKind::Environment => {
                 let problem = Problem::from(error);
-                let fix = format!("it is asked again every {} s; {}", AGAIN.as_secs(), problem.fix);
+                let fix = format!("`ralph` tries again every {} s; {}", AGAIN.as_secs(), problem.fix);
                 feed.tell(Msg::ViewFailed(Problem { fix, ..problem }));
             }
             Err(error) => return Err(error),
@@ -161,7 +161,7 @@ fn watch_on_server(
 /// Sends the run's view; returns whether it has started.
 fn look_on_server(server: &Server, run: &str, feed: &Feed) -> Result<bool, AppError> {
     let Some(view) = server.view(run)? else {
-        let fix = "its turn comes by itself; q leaves it there";
+        let fix = "it starts when its turn comes; q leaves it in the queue";
         feed.tell(Msg::ViewFailed(Problem::new(format!("run {run} is queued and has not begun"), fix)));
         return Ok(false);
     };

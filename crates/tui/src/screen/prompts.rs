@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_question_is_bounded_and_ends_with_the_last_words() {
+    fn studio_prompt_is_bounded_and_ends_with_the_last_message() {
         let long = Message { who: "you".into(), text: "x".repeat(100_000), draft: String::new() };
         let last = Message { who: "you".into(), text: "and the last".into(), draft: String::new() };
         let prompt = studio_prompt(&[long, last], &"d".repeat(100_000), &"r".repeat(100_000));

@@ -30,7 +30,7 @@ pub fn begin(model: &mut Model) -> Vec<Effect> {
     if agents.is_empty() {
         let wrong = Problem::new(
             "there is no agent that could review the draft",
-            "install one (`ralph doctor` shows how), or go on with Ctrl-F",
+            "install one (`ralph doctor` shows how), or skip the review with Ctrl-F",
         );
         model.notice = Some(Notice::Wrong(wrong));
         return Vec::new();

@@ -113,10 +113,7 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
 
 fn end(model: &mut Model, run: String, now: bool) {
     let (question, line) = match now {
-        true => (
-            "End this run now?",
-            "Its session is ended. What is committed stays; the run cannot go on after that.",
-        ),
+        true => ("End this run now?", "Its session ends now. Commits are kept; you can't resume the run."),
         false => ("End this run after its session?", "The session under way still finishes and is checked."),
     };
     model.overlay = Some(Overlay::Confirm {
@@ -292,10 +289,10 @@ fn now_line(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) 
     };
     let mut spans = vec![(role, format!(" {}", one_line(&view.now, 400)))];
     if let Some(until) = view.wait.as_ref().and_then(|wait| wait.until) {
-        spans.push((Role::Attention, format!(" · goes on in {}", left(until, model.now, &model.zone))));
+        spans.push((Role::Attention, format!(" · continues in {}", left(until, model.now, &model.zone))));
     }
     let hint = match view.orphaned {
-        true => "  p goes on with it ",
+        true => "  p resumes it ",
         false if view.status.is_over() => "  v shows the summary ",
         false => "",
     };
@@ -325,11 +322,11 @@ fn question(
         row += 1;
     }
     row = canvas.text(inside, row, Role::Muted, &format!("  {}", one_line(&needs.next, 400)));
-    let yes = if needs.reason.needs_approval() { ("a", "approve and go on") } else { ("p", "go on") };
+    let yes = if needs.reason.needs_approval() { ("a", "approve and continue") } else { ("p", "continue") };
     let no = if needs.reason.can_be_rejected() {
         "no: tell the next session what to keep"
     } else {
-        "a hint, then go on"
+        "a hint, then continue"
     };
     let keys = [yes, ("u", no), ("g", "see the diff"), ("c", "end the run")];
     let spans: Vec<(Role, String)> = keys

@@ -68,9 +68,9 @@ pub fn open(model: &mut Model, text: Option<String>) -> Vec<Effect> {
         Field::choice(
             "place",
             "place",
-            &["in your folder", "in a worktree of its own"],
+            &["in your folder", "in a separate worktree"],
             0,
-            "agents get a copy where they are sandboxed",
+            "agents get a copy if they are sandboxed",
         ),
         Field::choice(
             "publish",
@@ -80,9 +80,9 @@ pub fn open(model: &mut Model, text: Option<String>) -> Vec<Effect> {
             "",
         ),
         Field::choice(
-            "anew",
+            "start_new",
             "unfinished run",
-            &["goes on, where there is one", "stays, a new one starts"],
+            &["is resumed, if there is one", "stays, a new one starts"],
             0,
             "",
         ),
@@ -143,7 +143,7 @@ pub fn wish(model: &Model) -> StartWish {
         verify: form.get("verify"),
         worktree: form.get("place").contains("worktree"),
         publish: publish.to_owned(),
-        anew: form.get("anew").starts_with("stays"),
+        start_new: form.get("start_new").starts_with("stays"),
         race: form.get("race"),
         best: best.to_owned(),
         allowed: false,
@@ -191,16 +191,14 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
             below,
             0,
             Role::Accent,
-            &format!("{sign} starting: the repo is looked at, a place for the run is made …"),
+            &format!("{sign} starting: reading the repo, preparing the run's workspace …"),
         );
     } else if let Some(wrong) = &start.problem {
         problem(canvas, below, 0, wrong);
     } else {
         let arrow = canvas.theme.sign(Sign::Arrow);
         canvas.hit(below, 0, Action::Enter);
-        let words = format!(
-            "{arrow} Enter starts the run. It is a process of its own: closing this terminal leaves it going."
-        );
+        let words = format!("{arrow} Enter starts the run. It continues if you close this terminal.");
         canvas.text(below, 0, Role::Accent, &words);
     }
 }

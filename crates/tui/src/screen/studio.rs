@@ -22,7 +22,7 @@ const QUESTIONS: [(&str, &str); 4] = [
     ("What is to be done? One sentence; it becomes the title.", "title"),
     ("What is wrong or missing, for whom, and where does it belong?", "Task"),
     ("How can you tell that it's done? One line for each thing to check.", "Acceptance"),
-    ("Which command shows that it is done? For example: make test", "Verification"),
+    ("Which command shows that it's done? For example: make test", "Verification"),
 ];
 /// The parts of a task with their purpose.
 const NEEDED: [(&str, &str); 4] = [

@@ -39,7 +39,8 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::OpenPr => return vec![command(&["open", &run], "opened")],
         Action::Restore => {
             let restore = command(&["restore", &run, "--yes"], "the files are as they were before the run");
-            let line = "What is there now is kept under refs/ralph first; HEAD, branches and the index stay.";
+            let line =
+                "The current files are saved under refs/ralph first; HEAD, branches and the index stay.";
             model.overlay =
                 Some(confirm("Bring the files back to what they were before this run?", line, restore));
         }

@@ -159,7 +159,7 @@ fn place(model: &Model, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 {
     let label = |text: &str| (Role::Muted, pad(text, 11));
     canvas.line(area, row, &[label("repo"), (Role::Strong, repo.path.clone())]);
     let state = match (repo.has_commit, repo.changed) {
-        _ if model.welcome.waits.is_some() => (Role::Accent, "looking; then it goes on …".to_owned()),
+        _ if model.welcome.waits.is_some() => (Role::Accent, "looking; then it continues …".to_owned()),
         _ if !model.looked => (Role::Muted, "looking …".to_owned()),
         (false, _) => (Role::Attention, "no commit yet".to_owned()),
         (_, None) => (Role::Muted, String::new()),

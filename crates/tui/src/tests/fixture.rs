@@ -26,7 +26,7 @@ use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 use ratatui::style::{Color, Modifier};
 use serde_json::{Value, json};
 
-pub const COLOURS: Theme = Theme { depth: Depth::Sixteen, light: false, unicode: true };
+pub const COLORS: Theme = Theme { depth: Depth::Sixteen, light: false, unicode: true };
 
 pub fn at(text: &str) -> Timestamp {
     text.parse().unwrap()

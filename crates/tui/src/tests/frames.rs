@@ -1,6 +1,6 @@
 //! Snapshots of what is shown.
 
-use super::fixture::{COLOURS, draw, needs_you, on, press, race, run_view, styles, text, with_run};
+use super::fixture::{COLORS, draw, needs_you, on, press, race, run_view, styles, text, with_run};
 use crate::data::Screen;
 use crate::model::Model;
 use crate::msg::Msg;
@@ -30,7 +30,7 @@ fn shown(name: &str, buffer: &Buffer) {
 fn every_screen_in_three_sizes_with_its_styles() {
     for screen in SCREENS {
         for (columns, lines) in SIZES {
-            let mut model = on(screen, COLOURS, (columns, lines));
+            let mut model = on(screen, COLORS, (columns, lines));
             assert_eq!(model.screen, screen);
             shown(&format!("{screen:?}-{columns}x{lines}").to_lowercase(), &draw(&mut model));
         }
@@ -38,10 +38,10 @@ fn every_screen_in_three_sizes_with_its_styles() {
 }
 
 #[test]
-fn a_race_as_it_goes_and_once_it_is_won() {
+fn race_active_and_won() {
     for (name, winner) in [("going", None), ("won", Some("20261115-143307-k3fb"))] {
         for (columns, lines) in [SIZES[0], SIZES[1]] {
-            let mut model = on(Screen::Run, COLOURS, (columns, lines));
+            let mut model = on(Screen::Run, COLORS, (columns, lines));
             update(&mut model, Msg::Race(Box::new(race(winner))));
             shown(&format!("race-{name}-{columns}x{lines}"), &draw(&mut model));
         }
@@ -49,9 +49,9 @@ fn a_race_as_it_goes_and_once_it_is_won() {
 }
 
 #[test]
-fn the_best_number_so_far_is_seen_in_every_size() {
+fn best_metric_is_shown_in_every_size() {
     for size in SIZES {
-        let mut model = on(Screen::Run, COLOURS, size);
+        let mut model = on(Screen::Run, COLORS, size);
         let mut view = run_view();
         view.best = Some(ralph_loop_protocol::display::view::BestNumber {
             name: "bench".into(),
@@ -68,7 +68,7 @@ fn the_best_number_so_far_is_seen_in_every_size() {
 }
 
 #[test]
-fn without_colours_everything_still_reads() {
+fn screens_are_readable_without_colors() {
     for screen in SCREENS {
         for size in SIZES {
             let mut model = on(screen, Theme::MONO, size);
@@ -78,14 +78,14 @@ fn without_colours_everything_still_reads() {
                 "{screen:?}"
             );
             if size == SIZES[0] {
-                shown(&format!("{screen:?}-no-colour").to_lowercase(), &buffer);
+                shown(&format!("{screen:?}-no-color").to_lowercase(), &buffer);
             }
         }
     }
 }
 
 #[test]
-fn a_terminal_without_unicode_gets_plain_signs() {
+fn ascii_terminal_gets_plain_symbols() {
     for screen in SCREENS {
         let theme = Theme { depth: Depth::Mono, light: false, unicode: false };
         let mut model = on(screen, theme, (120, 40));
@@ -96,7 +96,7 @@ fn a_terminal_without_unicode_gets_plain_signs() {
 }
 
 #[test]
-fn no_panel_is_painted_and_light_terminals_have_shades_of_their_own() {
+fn backgrounds_stay_unpainted_and_light_terminals_have_their_own_shades() {
     let frame =
         |light| draw(&mut on(Screen::Run, Theme { depth: Depth::True, light, unicode: true }, (120, 40)));
     let (dark, light) = (frame(false), frame(true));
@@ -108,23 +108,23 @@ fn no_panel_is_painted_and_light_terminals_have_shades_of_their_own() {
 #[test]
 fn every_tab_of_a_run() {
     for tab in 0..6_u8 {
-        let mut model = on(Screen::Run, COLOURS, (120, 40));
+        let mut model = on(Screen::Run, COLORS, (120, 40));
         press(&mut model, KeyCode::Char(char::from(b'1' + tab)), KeyModifiers::NONE);
         shown(&format!("run-tab-{}", tab + 1), &draw(&mut model));
     }
 }
 
 #[test]
-fn a_question_to_a_person_has_its_answers_as_keys() {
-    let mut model = on(Screen::Run, COLOURS, (120, 40));
+fn question_shows_its_answers_as_keys() {
+    let mut model = on(Screen::Run, COLORS, (120, 40));
     update(&mut model, Msg::View(Box::new(needs_you())));
     shown("run-needs-you", &draw(&mut model));
 }
 
 #[test]
-fn what_lies_over_a_screen() {
+fn every_overlay() {
     let over = |code, held| {
-        let mut model = on(Screen::Run, COLOURS, (100, 30));
+        let mut model = on(Screen::Run, COLORS, (100, 30));
         press(&mut model, code, held);
         text(&draw(&mut model))
     };
@@ -136,8 +136,8 @@ fn what_lies_over_a_screen() {
 }
 
 #[test]
-fn what_agents_print_never_reaches_the_terminal_as_more_than_text() {
-    let mut model = on(Screen::Run, COLOURS, (120, 40));
+fn agent_output_reaches_the_terminal_as_text_only() {
+    let mut model = on(Screen::Run, COLORS, (120, 40));
     press(&mut model, KeyCode::Char('2'), KeyModifiers::NONE);
     let mut view = run_view();
     view.title = "evil \u{1b}]0;owned\u{7}\u{1b}[2J".into();
@@ -156,11 +156,11 @@ fn what_agents_print_never_reaches_the_terminal_as_more_than_text() {
 }
 
 #[test]
-fn a_terminal_that_is_too_small_says_what_it_needs_and_none_makes_it_fail() {
+fn too_small_terminal_says_what_it_needs() {
     for screen in SCREENS {
         for columns in [1, 2, 10, 59, 60, 61, 90, 101] {
             for lines in [1, 2, 5, 15, 16, 17, 25] {
-                let mut model: Model = on(screen, COLOURS, (80, 24));
+                let mut model: Model = on(screen, COLORS, (80, 24));
                 update(&mut model, Msg::Resize(columns, lines));
                 let seen = text(&draw(&mut model));
                 if columns < 60 && columns > 30 && lines > 3 {
@@ -171,7 +171,7 @@ fn a_terminal_that_is_too_small_says_what_it_needs_and_none_makes_it_fail() {
             }
         }
     }
-    let mut model = on(Screen::Welcome, COLOURS, (80, 24));
+    let mut model = on(Screen::Welcome, COLORS, (80, 24));
     with_run(&mut model);
     draw(&mut model);
 }

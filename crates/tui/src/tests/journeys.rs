@@ -1,6 +1,6 @@
 //! Keys, pastes and clicks, from the first sentence to the finished run.
 
-use super::fixture::{COLOURS, draw, finished, model, on, press, race, run_view, text, type_text};
+use super::fixture::{COLORS, draw, finished, model, on, press, race, run_view, text, type_text};
 use crate::data::{Baseline, LintLine, Problem, Screen};
 use crate::model::{Model, Notice, Overlay};
 use crate::msg::{Effect, Msg};
@@ -21,8 +21,8 @@ fn enter(model: &mut Model) -> Vec<Effect> {
 }
 
 #[test]
-fn a_sentence_becomes_a_run_that_is_watched_to_its_summary() {
-    let mut model = model(COLOURS, (100, 30));
+fn sentence_becomes_a_watched_run_with_a_summary() {
+    let mut model = model(COLORS, (100, 30));
     type_text(&mut model, "Fix the router");
     let effects = enter(&mut model);
     assert_eq!(model.screen, Screen::Start);
@@ -38,15 +38,15 @@ fn a_sentence_becomes_a_run_that_is_watched_to_its_summary() {
     assert_eq!(model.screen, Screen::Summary);
     key(&mut model, 't');
     update(&mut model, Msg::View(Box::new(finished())));
-    assert_eq!(model.screen, Screen::Run, "it is shown once by itself");
+    assert_eq!(model.screen, Screen::Run, "the summary opens only once");
     key(&mut model, 'q');
     assert_eq!(model.screen, Screen::Welcome);
 }
 
 #[test]
-fn who_is_faster_than_the_look_at_the_repo_is_waited_for() {
-    let known = model(COLOURS, (100, 30));
-    let fast = || Model::new(COLOURS, (100, 30), known.now, jiff::tz::TimeZone::UTC);
+fn input_before_the_repo_scan_waits_for_it() {
+    let known = model(COLORS, (100, 30));
+    let fast = || Model::new(COLORS, (100, 30), known.now, jiff::tz::TimeZone::UTC);
     let looked = |model: &mut Model| update(model, Msg::Repo(Box::new(known.repo.clone())));
     // Unknown must not count as no commit.
     let mut empty = fast();
@@ -57,7 +57,7 @@ fn who_is_faster_than_the_look_at_the_repo_is_waited_for() {
     type_text(&mut sentence, "Fix the router");
     assert_eq!(enter(&mut sentence), []);
     assert_eq!(sentence.screen, Screen::Welcome);
-    assert!(text(&draw(&mut sentence)).contains("then it goes on"));
+    assert!(text(&draw(&mut sentence)).contains("then it continues"));
     let effects = looked(&mut sentence);
     assert!(matches!(effects.as_slice(), [Effect::Start(_)]), "{effects:?}");
     // What can't start stays in its field, to be changed or planned.
@@ -70,7 +70,7 @@ fn who_is_faster_than_the_look_at_the_repo_is_waited_for() {
     assert_eq!(sentence.screen, Screen::Studio);
     assert!(
         effects.iter().any(|effect| matches!(effect, Effect::Ask { .. })),
-        "an agent is asked: {effects:?}"
+        "the agent gets a prompt: {effects:?}"
     );
     press(&mut sentence, KeyCode::Esc, KeyModifiers::NONE);
     assert_eq!(ctrl(&mut sentence, 'p'), [], "asks once");
@@ -88,8 +88,8 @@ fn who_is_faster_than_the_look_at_the_repo_is_waited_for() {
 }
 
 #[test]
-fn nobody_goes_on_with_a_draft_that_is_still_coming() {
-    let mut model = model(COLOURS, (100, 30));
+fn streaming_draft_blocks_the_next_step() {
+    let mut model = model(COLORS, (100, 30));
     type_text(&mut model, "Keep the order");
     ctrl(&mut model, 'p');
     let thread = model.studio.thread.clone();
@@ -110,8 +110,8 @@ fn nobody_goes_on_with_a_draft_that_is_still_coming() {
 }
 
 #[test]
-fn a_race_is_started_from_the_form_and_shown_as_a_table() {
-    let mut model = model(COLOURS, (100, 30));
+fn race_starts_from_the_form_and_shows_a_table() {
+    let mut model = model(COLORS, (100, 30));
     type_text(&mut model, "Fix the router");
     ctrl(&mut model, 'r');
     model.start.form.set("race", "claude, codex");
@@ -133,7 +133,7 @@ fn a_race_is_started_from_the_form_and_shown_as_a_table() {
     press(&mut model, KeyCode::Down, KeyModifiers::NONE);
     press(&mut model, KeyCode::Down, KeyModifiers::NONE);
     assert_eq!(enter(&mut model), [Effect::Watch("20261115-143307-k3fb".into())]);
-    assert_eq!((model.run.tab, model.run.tabs()), (0, 7), "the other run, with the race beside it");
+    assert_eq!((model.run.tab, model.run.tabs()), (0, 7), "the other run, with the race tab");
     let mut other = finished();
     other.run_id = RunId::new("20261115-143307-k3fb");
     update(&mut model, Msg::View(Box::new(other)));
@@ -145,8 +145,8 @@ fn a_race_is_started_from_the_form_and_shown_as_a_table() {
 }
 
 #[test]
-fn what_only_the_user_can_allow_is_asked_and_a_no_starts_nothing() {
-    let mut model = model(COLOURS, (100, 30));
+fn permission_question_answered_no_starts_nothing() {
+    let mut model = model(COLORS, (100, 30));
     ctrl(&mut model, 'r');
     let effects = enter(&mut model);
     let [Effect::Start(wish)] = effects.as_slice() else { panic!("{effects:?}") };
@@ -163,8 +163,8 @@ fn what_only_the_user_can_allow_is_asked_and_a_no_starts_nothing() {
 }
 
 #[test]
-fn where_nothing_checks_the_result_a_command_is_asked_for() {
-    let mut model = model(COLOURS, (100, 30));
+fn missing_check_asks_for_a_command() {
+    let mut model = model(COLORS, (100, 30));
     ctrl(&mut model, 'r');
     enter(&mut model);
     update(&mut model, Msg::NothingChecks(Problem::new("nothing checks it", "say what does")));
@@ -175,8 +175,8 @@ fn where_nothing_checks_the_result_a_command_is_asked_for() {
 }
 
 #[test]
-fn a_refused_start_says_so_where_it_happened() {
-    let mut model = model(COLOURS, (100, 30));
+fn refused_start_is_shown_on_the_start_screen() {
+    let mut model = model(COLORS, (100, 30));
     ctrl(&mut model, 'r');
     enter(&mut model);
     update(&mut model, Msg::Failed(Problem::new("run x is running here", "`ralph cancel x`")));
@@ -187,7 +187,7 @@ fn a_refused_start_says_so_where_it_happened() {
 
 #[test]
 fn every_control_of_a_run_has_its_key() {
-    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    let mut model = on(Screen::Run, COLORS, (120, 40));
     let sent = |effects: Vec<Effect>| match effects.into_iter().next() {
         Some(Effect::Send { control, .. }) => control.name(),
         other => panic!("{other:?}"),
@@ -210,7 +210,7 @@ fn every_control_of_a_run_has_its_key() {
     };
     assert_eq!(agent.as_str(), "claude");
     key(&mut model, 'c');
-    assert!(model.overlay.is_some(), "the end is asked about");
+    assert!(model.overlay.is_some(), "ending the run needs a confirmation");
     assert_eq!(key(&mut model, 'y'), [Effect::End { run: model.run.id.clone(), now: true }]);
     let mut view = run_view();
     (view.status, view.driven) = (Status::Paused, true);
@@ -223,8 +223,8 @@ fn every_control_of_a_run_has_its_key() {
 }
 
 #[test]
-fn a_run_that_is_over_is_not_steered() {
-    let mut model = on(Screen::Summary, COLOURS, (120, 40));
+fn finished_run_is_not_steered() {
+    let mut model = on(Screen::Summary, COLORS, (120, 40));
     key(&mut model, 't');
     for k in ['p', 'r', 's', 'd', 'a', 'c', 'n'] {
         assert!(key(&mut model, k).is_empty() && model.overlay.is_none(), "{k}");
@@ -234,7 +234,7 @@ fn a_run_that_is_over_is_not_steered() {
 
 #[test]
 fn output_is_followed_searched_and_saved() {
-    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    let mut model = on(Screen::Run, COLORS, (120, 40));
     key(&mut model, '2');
     for n in 0..500 {
         let line = crate::msg::Live::Line(crate::log::Kind::Said, format!("line {n}"));
@@ -259,8 +259,8 @@ fn output_is_followed_searched_and_saved() {
 }
 
 #[test]
-fn ctrl_c_asks_then_leaves_and_says_what_goes_on() {
-    let mut model = on(Screen::Run, COLOURS, (120, 40));
+fn ctrl_c_asks_then_leaves_and_lists_active_runs() {
+    let mut model = on(Screen::Run, COLORS, (120, 40));
     ctrl(&mut model, 'c');
     assert!(model.left.is_none());
     key(&mut model, 'n');
@@ -274,8 +274,8 @@ fn ctrl_c_asks_then_leaves_and_says_what_goes_on() {
 }
 
 #[test]
-fn the_studio_works_with_an_agent_and_its_draft_can_be_edited_and_undone() {
-    let mut model = on(Screen::Studio, COLOURS, (120, 40));
+fn studio_draft_by_an_agent_can_be_edited_and_undone() {
+    let mut model = on(Screen::Studio, COLORS, (120, 40));
     let effects = enter(&mut model);
     assert!(matches!(effects.as_slice(), [Effect::Remember { .. }, Effect::Ask { .. }]), "{effects:?}");
     let (thread, piece) = (model.studio.thread.clone(), "Good.\n```draft\n# Half".to_owned());
@@ -294,15 +294,15 @@ fn the_studio_works_with_an_agent_and_its_draft_can_be_edited_and_undone() {
     model.studio.input.set("next");
     let effects = enter(&mut model);
     let Some(Effect::Ask { draft, .. }) = effects.last() else { panic!("{effects:?}") };
-    assert!(draft.contains("by hand"), "the next answer is asked for with it");
+    assert!(draft.contains("by hand"), "the next prompt contains the edited draft");
     super::fixture::answer(&mut model, Err(Problem::new("claude did not answer", "log in")));
     let seen = text(&draw(&mut model));
     assert!(seen.contains("claude did not answer") && seen.contains("next: log in"), "{seen}");
 }
 
 #[test]
-fn an_answer_belongs_to_the_agent_and_the_thread_that_were_asked() {
-    let mut model = on(Screen::Studio, COLOURS, (120, 40));
+fn answer_goes_to_the_thread_and_agent_that_asked() {
+    let mut model = on(Screen::Studio, COLORS, (120, 40));
     enter(&mut model);
     let asked = model.studio.thread.clone();
     ctrl(&mut model, 'g');
@@ -317,8 +317,8 @@ fn an_answer_belongs_to_the_agent_and_the_thread_that_were_asked() {
 }
 
 #[test]
-fn on_a_server_only_the_run_is_steered_and_only_it_is_told_of() {
-    let mut model = on(Screen::Summary, COLOURS, (120, 40));
+fn server_run_offers_only_run_controls() {
+    let mut model = on(Screen::Summary, COLORS, (120, 40));
     (model.server, model.attached) = (Some("https://ralph.example.com".into()), true);
     assert!(text(&draw(&mut model)).contains("ralph on ralph.example.com"));
     for word in ['a', 'z', 'h', 'n'] {
@@ -326,7 +326,7 @@ fn on_a_server_only_the_run_is_steered_and_only_it_is_told_of() {
         let seen = text(&draw(&mut model));
         assert!(seen.contains("the folder of this run is on the server"), "{seen}");
     }
-    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    let mut model = on(Screen::Run, COLORS, (120, 40));
     (model.server, model.attached) = (Some("https://ralph.example.com".into()), true);
     assert!(matches!(key(&mut model, 'p').as_slice(), [Effect::Send { .. }]));
     assert_eq!(key(&mut model, 'q'), [Effect::Quit]);
@@ -339,8 +339,8 @@ fn on_a_server_only_the_run_is_steered_and_only_it_is_told_of() {
 }
 
 #[test]
-fn the_studio_is_a_plain_form_without_any_agent() {
-    let mut model = model(COLOURS, (120, 40));
+fn studio_without_agents_is_a_plain_form() {
+    let mut model = model(COLORS, (120, 40));
     model.repo.agents.clear();
     ctrl(&mut model, 't');
     for answer in
@@ -377,7 +377,7 @@ fn the_studio_is_a_plain_form_without_any_agent() {
 
 #[test]
 fn findings_are_applied_and_undone() {
-    let mut model = on(Screen::Review, COLOURS, (120, 40));
+    let mut model = on(Screen::Review, COLORS, (120, 40));
     enter(&mut model);
     assert!(model.studio.draft.section("Acceptance").contains("after a reconnect"));
     assert!(model.review.findings[0].applied);
@@ -386,8 +386,8 @@ fn findings_are_applied_and_undone() {
 }
 
 #[test]
-fn an_error_of_the_linter_stops_the_writing_and_leads_to_its_line() {
-    let mut model = on(Screen::Finalize, COLOURS, (120, 40));
+fn lint_error_blocks_writing_and_links_to_its_line() {
+    let mut model = on(Screen::Finalize, COLORS, (120, 40));
     model.finalize.lint.as_mut().unwrap()[0].error = true;
     assert!(key(&mut model, 'w').is_empty());
     enter(&mut model);
@@ -400,7 +400,7 @@ fn an_error_of_the_linter_stops_the_writing_and_leads_to_its_line() {
 
 #[test]
 fn the_mouse_chooses_and_scrolls() {
-    let mut model = on(Screen::Run, COLOURS, (120, 40));
+    let mut model = on(Screen::Run, COLORS, (120, 40));
     draw(&mut model);
     let tab = model.hits.iter().find(|hit| hit.action == crate::keys::Action::Tab(2)).copied().unwrap();
     update(&mut model, Msg::Click(tab.area.x + 1, tab.area.y));

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_jumped_over_and_deleted() {
+    fn word_movement_and_deletion() {
         let mut editor = Editor::with("fix the router-test");
         editor.delete_word();
         assert_eq!(editor.text(), "fix the router-");
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_paste_is_taken_whole_and_steers_nothing() {
+    fn large_paste_is_kept_whole_and_sanitized() {
         let mut editor = Editor::with("start end");
         (0..3).for_each(|_| editor.go(Move::Left));
         editor.insert(&format!("\u{1b}]0;owned\u{7}{}", "line of pasted text\n".repeat(5000)));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_can_be_looked_back_at() {
+    fn sent_messages_can_be_recalled() {
         let mut editor = Editor::with("first");
         assert_eq!(editor.take(), "first");
         editor.insert("second");
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_name_is_completed_in_its_place() {
+    fn file_name_is_completed_at_the_cursor() {
         let mut editor = Editor::with("look at @src/ma");
         assert_eq!(editor.word_after('@'), Some("src/ma"));
         editor.replace_word("@src/main.rs ");
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cursor_is_where_the_next_character_goes() {
+    fn cursor_is_at_the_insertion_point() {
         let editor = Editor::with("日本語");
         assert_eq!(editor.shown(20, 3).cursor, (6, 0));
         let editor = Editor::with("abcd");

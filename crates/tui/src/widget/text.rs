@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_does_not_mind_the_case() {
+    fn search_ignores_case() {
         assert!(contains("Error: Nope", "error") && !contains("fine", "error") && !contains("x", ""));
     }
 }

@@ -79,7 +79,7 @@ function Answers({ answers, compact }: { answers: Answer[]; compact: boolean }) 
     if (answer.look === "danger") ask({ title: answer.label, consequence: <p>{answer.then}. Commits of finished iterations stay.</p>, confirm: answer.label, danger: true, run: () => sendAll(controls) });
     else void carry(answer.label, controls, `${answer.label}: accepted.`);
   };
-  // In autonomous mode a session takes no hints of its own; a note reaches it as well.
+  // In autonomous mode sessions don't take hints, but they do get notes.
   const kind = here.mode === "autonomous" ? "note" : "nudge";
   const hints = (primary: boolean) => answers.filter((answer) => answer.hint && (answer.look === "primary") === primary).map((answer) => (
     <Hint key={answer.label} answer={answer} busy={busy === answer.label} onSend={(text) => carry(answer.label, [{ control: kind, text }, { control: "resume" }], "Sent. The next session starts now.")} />

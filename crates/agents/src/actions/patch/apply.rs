@@ -76,7 +76,7 @@ impl<'a> File<'a> {
         if want.is_empty() {
             return match self.lines.is_empty() {
                 true => Ok(0),
-                false => Err("it shows no old line, so its place is not certain; add lines around it".into()),
+                false => Err("it has no old line, so its position is unclear; add lines around it".into()),
             };
         }
         let fits = |at: usize| {
@@ -94,7 +94,7 @@ impl<'a> File<'a> {
             (Some(at), None) => Ok(at),
             (None, _) => Err(self.nearest(hunk, &want, from)),
             (Some(one), Some(other)) => Err(format!(
-                "its old lines stand at line {} and again at line {}, and its own number names neither; add lines around it",
+                "its old lines match at line {} and again at line {}, and its line number fits neither; add lines around it",
                 one + 1,
                 other + 1
             )),
@@ -113,7 +113,7 @@ impl<'a> File<'a> {
             format!("`{}`", ralph_loop_protocol::display::text::head(&text, 120))
         };
         if all(&self.lines, want, 0).any(|at| at < from) {
-            return "its old lines stand before those of the hunk before it; give hunks in the file's order"
+            return "its old lines come before those of the previous hunk; put hunks in the file's order"
                 .to_owned();
         }
         let agree = |at: usize, most: usize| {

@@ -32,7 +32,7 @@ pub enum PatchError {
     #[error("the patch is about `{found}`, but the action's path is `{path}`; one action patches one file")]
     OtherFile { found: String, path: String },
     /// It creates a file that exists.
-    #[error("the patch makes a new file, but `{0}` is there already")]
+    #[error("the patch creates a file, but `{0}` already exists")]
     Exists(String),
     #[error("there is no `{0}` to patch; a new file needs `--- /dev/null`")]
     Missing(String),

@@ -128,27 +128,27 @@ fn diffs_that_are_refused() {
         (
             "@@ -9,1 +9,1 @@\n-x\n+z\n",
             "x\ny\nx\n",
-            "hunk 1 does not fit: its old lines stand at line 1 and again at line 3, and its own number names neither; add lines around it",
+            "hunk 1 does not fit: its old lines match at line 1 and again at line 3, and its line number fits neither; add lines around it",
         ),
         (
             "@@ -3,0 +4,1 @@\n+new\n",
             FILE,
-            "hunk 1 does not fit: it shows no old line, so its place is not certain; add lines around it",
+            "hunk 1 does not fit: it has no old line, so its position is unclear; add lines around it",
         ),
         (
             "@@ -0,0 +1,1 @@\n+new\n",
             FILE,
-            "hunk 1 does not fit: it shows no old line, so its place is not certain; add lines around it",
+            "hunk 1 does not fit: it has no old line, so its position is unclear; add lines around it",
         ),
         (
             "@@ -6 +6 @@\n-six\n+6\n@@ -1 +1 @@\n-one\n+1\n",
             FILE,
-            "hunk 2 does not fit: its old lines stand before those of the hunk before it; give hunks in the file's order",
+            "hunk 2 does not fit: its old lines come before those of the previous hunk; put hunks in the file's order",
         ),
         (
             "@@ -1,2 +1,2 @@\n one\n-two\n+2\n@@ -2,2 +2,2 @@\n two\n-three\n+3\n",
             FILE,
-            "hunk 2 does not fit: its old lines stand before those of the hunk before it; give hunks in the file's order",
+            "hunk 2 does not fit: its old lines come before those of the previous hunk; put hunks in the file's order",
         ),
         ("@@ -1,2 +1,2 @@\n one\n two\n", FILE, "hunk 1 does not fit: it changes nothing"),
         (

@@ -21,9 +21,7 @@ pub(crate) struct PageInput<'a> {
 
 /// The message for a missing element.
 pub(super) fn no_such(selector: &str) -> String {
-    format!(
-        "no element matches `{selector}`; it is a CSS selector, and the text of the page shows what is there"
-    )
+    format!("no element matches `{selector}`; use a CSS selector; the page text lists the elements")
 }
 
 pub(super) fn touch(page: &mut Page, touch: PageInput<'_>, halt: &Halt) -> Result<(), String> {

@@ -3,18 +3,18 @@
 
 use super::folder::TempFolder;
 use crate::tools::process::Background;
-use ralph_loop_domain::ports::{ExecRequest, Loopback, Sandbox, Surroundings};
+use ralph_loop_domain::ports::{ExecRequest, HostAccess, Loopback, Sandbox};
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
 pub(super) const MISSING: &str = "there is no Chromium here (tried $RALPH_CHROMIUM, chromium, chromium-browser, \
-     google-chrome). On Debian and Ubuntu: apt-get install chromium. Go on without a browser, or install it";
+     google-chrome). On Debian and Ubuntu: apt-get install chromium. Continue without a browser, or install it";
 /// The message if the sandbox doesn't allow one.
-const NO_SOCKETS: &str = "no browser runs in this sandbox (Landlock), which allows no local sockets. Go on without one; \
-     people can start the run with `--isolation bwrap`";
+const NO_SOCKETS: &str = "no browser runs in this sandbox (Landlock), which allows no local sockets. Continue without one; \
+     users can start the run with `--isolation bwrap`";
 /// The message if the browser would run on another machine, or in a VM, where its pipes don't reach.
-const ELSEWHERE: &str = "no browser runs in this sandbox: it is not on this machine. Go on without one; people can start \
+const ELSEWHERE: &str = "no browser runs in this sandbox: it is not on this machine. Continue without one; users can start \
      the run with `--provider local` or `--provider docker`";
 /// Our script's exit code without Chromium.
 pub(super) const MISSING_CODE: i32 = 127;
@@ -80,7 +80,7 @@ pub(super) fn launch(sandbox: &dyn Sandbox, temp: &Path) -> Result<Chromium, Str
     if exchange.as_ref().is_some_and(|exchange| !exchange.sockets) {
         return Err(NO_SOCKETS.to_owned());
     }
-    if exchange.is_none() && sandbox.capabilities().surroundings == Surroundings::Own {
+    if exchange.is_none() && sandbox.capabilities().surroundings == HostAccess::Own {
         return Err(ELSEWHERE.to_owned());
     }
     let folder = TempFolder::new(sandbox, temp)

@@ -116,7 +116,7 @@ impl Browsers {
 
     fn with<T>(&self, name: &str, act: impl FnOnce(&mut Page) -> Result<T, String>) -> Result<T, String> {
         let mut all = self.all();
-        let Some(page) = all.get_mut(name) else { return Err(nobody(name, &all)) };
+        let Some(page) = all.get_mut(name) else { return Err(not_open(name, &all)) };
         let done = act(page);
         if done.is_err() && !page.wire.alive() {
             all.remove(name);
@@ -127,7 +127,7 @@ impl Browsers {
 
     pub(crate) fn close(&self, name: &str) -> Result<(), String> {
         let mut all = self.all();
-        let Some(page) = all.remove(name) else { return Err(nobody(name, &all)) };
+        let Some(page) = all.remove(name) else { return Err(not_open(name, &all)) };
         self.addresses().remove(name);
         drop(all);
         page.wire.close();
@@ -154,7 +154,7 @@ fn page_view(page: &mut Page, shot: Shot<'_>, halt: &Halt) -> Result<PageView, S
     Ok(PageView { text: page.describe(halt)?, picture })
 }
 
-fn nobody(name: &str, all: &BTreeMap<String, Page>) -> String {
+fn not_open(name: &str, all: &BTreeMap<String, Page>) -> String {
     let names: Vec<&str> = all.keys().map(String::as_str).collect();
     match names.is_empty() {
         true => format!("no browser `{name}` is open; openBrowser opens one"),

@@ -51,7 +51,7 @@ fn address(given: &str, context: &ToolContext<'_>) -> Result<String, String> {
     if !given.contains("://") && !given.contains(char::is_whitespace) && given.starts_with("localhost") {
         return Ok(format!("http://{given}"));
     }
-    Err(format!("`{given}` is no address that can be opened; give one with http://, https:// or file://"))
+    Err(format!("`{given}` isn't a URL that can be opened; start it with http://, https:// or file://"))
 }
 
 pub(super) struct CloseBrowser;

@@ -65,8 +65,8 @@ impl Tool for Exec {
             ExecEnd::Exited(code) => format!("exit code {code} after {took}"),
             ExecEnd::Signaled(signal) => format!("ended by signal {signal} after {took}"),
             ExecEnd::TimedOut => format!(
-                "stopped after {took}, its longest time; a longer `timeout` may help, and startProcess is for what \
-                 does not end by itself"
+                "stopped after {took}, its time limit; pass a longer `timeout`, or use startProcess for a process that \
+                 doesn't end"
             ),
             ExecEnd::Stopped(_) => "stopped, as the session ends".to_owned(),
             ExecEnd::IdleTimedOut | ExecEnd::GuardLost => {
@@ -77,7 +77,7 @@ impl Tool for Exec {
         let mut text = line.clone();
         if outcome.survivors > 0 {
             text.push_str(&format!(
-                "\n[it left {} behind, which was ended; use startProcess for what should go on]",
+                "\n[it left {} behind, which was ended; use startProcess for processes that should keep running]",
                 text::count(outcome.survivors as usize, "process")
             ));
         }

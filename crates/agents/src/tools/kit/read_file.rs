@@ -109,7 +109,7 @@ fn missing(given: &str, path: &Path, context: &ToolContext<'_>) -> String {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match text::nearest(name, names.iter().map(String::as_str)) {
         Some(near) => format!("there is no file `{given}`; did you mean `{}`?", folder.join(near).display()),
-        None => format!("there is no file `{given}`; listFiles shows what is there"),
+        None => format!("there is no file `{given}`; listFiles shows the existing files"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use ralph_loop_domain::ports::{
-    ExecEnd, ExecOutcome, ExecSink, SandboxCapabilities, SandboxError, StopCause, Stream, Surroundings,
+    ExecEnd, ExecOutcome, ExecSink, HostAccess, SandboxCapabilities, SandboxError, StopCause, Stream,
     WriteMode,
 };
 use std::ops::ControlFlow;
@@ -20,7 +20,7 @@ impl Sandbox for ScriptedSandbox {
         "played"
     }
     fn capabilities(&self) -> SandboxCapabilities {
-        SandboxCapabilities { surroundings: Surroundings::Host }
+        SandboxCapabilities { surroundings: HostAccess::Host }
     }
     fn root(&self) -> &Path {
         Path::new("/w")
@@ -104,7 +104,7 @@ fn idle_and_broken_processes_end_and_connected_ones_stay() {
     let later = Instant::now() + idle::IDLE + Duration::from_secs(1);
     processes.tidy(later);
     if Path::new("/proc/net/tcp").exists() {
-        assert_eq!(names(&processes), ["served"], "somebody talks to it");
+        assert_eq!(names(&processes), ["served"], "a client is connected");
     }
     assert!(processes.word_to_next().contains("- `watcher` was idle and is stopped"));
     drop((client, served));

@@ -3,8 +3,8 @@
 pub mod model;
 
 use ralph_loop_domain::ports::{
-    Agent, ExecEnd, ExecOutcome, ExecRequest, ExecSink, Sandbox, SandboxCapabilities, SandboxError,
-    SessionReport, SessionRequest, SessionSink, StopCause, Stream, Surroundings, WriteMode,
+    Agent, ExecEnd, ExecOutcome, ExecRequest, ExecSink, HostAccess, Sandbox, SandboxCapabilities,
+    SandboxError, SessionReport, SessionRequest, SessionSink, StopCause, Stream, WriteMode,
 };
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_task::config::{AgentConfig, OutputFormat};
@@ -57,7 +57,7 @@ impl Sandbox for Canned {
         "canned"
     }
     fn capabilities(&self) -> SandboxCapabilities {
-        SandboxCapabilities { surroundings: Surroundings::Own }
+        SandboxCapabilities { surroundings: HostAccess::Own }
     }
     fn root(&self) -> &Path {
         &self.root

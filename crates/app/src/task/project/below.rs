@@ -20,6 +20,9 @@ const PROJECT_FILES: &[&str] = &[
     "pom.xml",
     "build.gradle",
     "build.gradle.kts",
+    "Gemfile",
+    "composer.json",
+    "mix.exs",
     "Makefile",
     "justfile",
 ];
@@ -108,7 +111,7 @@ mod tests {
     const NPM: &str = r#"{"scripts":{"test":"vitest"}}"#;
 
     #[test]
-    fn who_stands_in_a_project_below_the_top_means_that_one() {
+    fn a_subfolder_selects_its_own_project() {
         let repo = repo(&[
             ("packages/web/package.json", NPM),
             ("packages/web/package-lock.json", "{}"),

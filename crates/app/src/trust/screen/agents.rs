@@ -2,7 +2,7 @@
 //! and variables are checked. Other commands get none; only their network access is.
 
 use super::Screen;
-use crate::trust::{Ask, AskKind, quoted, quoted_arguments, quoted_server, url_host};
+use crate::trust::{Ask, PrivilegeKind, quoted, quoted_arguments, quoted_server, url_host};
 use ralph_loop_agents::presets;
 use ralph_loop_task::config::{AgentConfig, AgentKind, join_argv};
 
@@ -84,7 +84,7 @@ impl Screen<'_> {
                     let text =
                         format!("{} to be started as `{known}`, with its keys and login", quoted(&program));
                     let setting = format!("agents[{}].command_argv", agent.name);
-                    self.note(self.ask(AskKind::Program, setting, &program, text), asks)
+                    self.note(self.ask(PrivilegeKind::Program, setting, &program, text), asks)
                 }
             };
         }
@@ -96,7 +96,7 @@ impl Screen<'_> {
             let shown = quoted_arguments(&extra);
             let text = format!("`{known}`, which has your keys, to be started with {shown}");
             let setting = format!("agents[{}].{key}", agent.name);
-            stays &= self.note(self.ask(AskKind::Program, setting, &words, text), asks);
+            stays &= self.note(self.ask(PrivilegeKind::Program, setting, &words, text), asks);
         }
         stays
     }
@@ -155,7 +155,7 @@ pub fn loader_asks(source: &str, agent: &AgentConfig, own: Option<&AgentConfig>)
         let assigned = quoted(&format!("{key}={value}"));
         let text =
             format!("agent {} to be started without a sandbox with {assigned}", quoted(agent.name.as_str()));
-        Ask::new(AskKind::Program, source, format!("agents[{}].env.{key}", agent.name), value, text)
+        Ask::new(PrivilegeKind::Program, source, format!("agents[{}].env.{key}", agent.name), value, text)
     };
     loads.map(ask).collect()
 }
@@ -202,19 +202,19 @@ fn variable_ask(
             Some(_) => {
                 let text =
                     format!("`{known}`, which has your keys, to talk to {} ({key})", quoted_server(value));
-                screen.ask(AskKind::Server, setting, &content, text)
+                screen.ask(PrivilegeKind::Server, setting, &content, text)
             }
             None => {
                 let assigned = quoted(&format!("{key}={value}"));
                 let text = format!("`{known}`, which has your keys, to be started with {assigned}");
-                screen.ask(AskKind::Program, setting, &content, text)
+                screen.ask(PrivilegeKind::Program, setting, &content, text)
             }
         });
     }
     // A server named in a variable becomes reachable from the sandbox.
     let host = url_host(value)?;
     let text = format!("network access to {}, as {key} of agent `{agent}` says", quoted(&host));
-    Some(screen.ask(AskKind::Sandbox, setting, &content, text))
+    Some(screen.ask(PrivilegeKind::Sandbox, setting, &content, text))
 }
 
 /// An agent of a fetched state, without its own URLs, variables and replacement programs. `None` if nothing
@@ -239,14 +239,14 @@ pub fn fetched_agent(screen: &Screen<'_>, mut agent: AgentConfig) -> Option<Agen
 mod tests {
     use super::*;
     use crate::agents::programs::Programs;
-    use crate::trust::Grants;
+    use crate::trust::TrustedSet;
     use ralph_loop_task::config::ConfigFile;
     use std::path::Path;
 
     fn asks(user: &[AgentConfig], agent: &AgentConfig) -> (Vec<String>, Option<AgentConfig>) {
         let user = ConfigFile { agents: Some(user.to_vec()), ..ConfigFile::default() };
         let programs = Programs::new(Path::new("/nonexistent/repo"), "");
-        let grants = Grants::default();
+        let grants = TrustedSet::default();
         let screen =
             Screen { source: "c", user: &user, provider: None, programs: &programs, grants: &grants };
         let mut file = ConfigFile { agents: Some(vec![agent.clone()]), ..ConfigFile::default() };
@@ -323,7 +323,7 @@ mod tests {
     fn a_fetched_agent_brings_no_variable_that_loads_code() {
         let user = ConfigFile::default();
         let programs = Programs::new(Path::new("/nonexistent/repo"), "");
-        let grants = Grants::default();
+        let grants = TrustedSet::default();
         let screen =
             Screen { source: "c", user: &user, provider: None, programs: &programs, grants: &grants };
         let mut agent = AgentConfig::command("a", &["./a.sh"]);

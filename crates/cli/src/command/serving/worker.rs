@@ -140,7 +140,7 @@ fn once(run: &str, env: &Environment, out: &Out) -> Result<u8, CommandError> {
             return Err(error);
         }
     };
-    let (code, reason, why) = drive::finish_held(begun, &app, out);
+    let (code, reason, why) = drive::finish_leased(begun, &app, out);
     held.finish(reason, why.as_deref())?;
     Ok(code)
 }

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_quoted_cannot_end_its_block() {
+    fn quoted_text_cannot_close_its_block() {
         let mut report = String::new();
         section(&mut report, "Log", "a\n```\n# not a heading\n````\nb");
         assert_eq!(report, "\n## Log\n\n`````\na\n```\n# not a heading\n````\nb\n`````\n");

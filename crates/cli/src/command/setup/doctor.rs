@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_json_says_what_why_and_how() {
+    fn the_json_has_failure_cause_and_fix() {
         let check = DoctorCheck::missing(Area::Agents, "claude", "not installed")
             .why("an agent does the work")
             .fix("npm install -g x");

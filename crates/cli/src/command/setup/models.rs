@@ -10,7 +10,7 @@ use ralph_loop_agents::models::Route;
 use ralph_loop_app::config::models::{LoadedModels, load};
 use ralph_loop_app::read::find;
 use ralph_loop_app::{App, Environment};
-use ralph_loop_core::CancelFlag;
+use ralph_loop_core::CancelToken;
 use ralph_loop_domain::model::{ModelClient as _, ModelErrorKind, ModelSink};
 use ralph_loop_domain::ports::StopCause;
 use ralph_loop_protocol::describe::Tone;
@@ -180,7 +180,7 @@ fn as_json(line: &ProfileLine) -> Value {
 
 /// Cancels the call on a signal.
 struct Stopper {
-    cancel: Arc<CancelFlag>,
+    cancel: Arc<CancelToken>,
 }
 
 impl ModelSink for Stopper {

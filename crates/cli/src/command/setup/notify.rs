@@ -107,7 +107,7 @@ fn test_message() -> Notification {
         occasion: Occasion::Success,
         run_id: RunId::from("test"),
         title: "a test message".into(),
-        text: "This is a test. What your runs have to tell reaches you here.".into(),
+        text: "This is a test. Notifications of your runs arrive here.".into(),
         hint: None,
         pr_url: None,
         iterations: 0,

@@ -255,7 +255,7 @@ impl Claude {
         let list: Value = serde_json::from_str(text.trim()).map_err(|e| {
             CommandError::environment("can't parse the output of `claude plugin list --json`")
                 .cause(e.to_string())
-                .hint("bring Claude Code to version 2.1 or newer: `claude update`")
+                .hint("update Claude Code to version 2.1 or newer: `claude update`")
         })?;
         let plugins = list.as_array().or_else(|| list["plugins"].as_array()).cloned().unwrap_or_default();
         let ours = |plugin: &Value| ["id", "name", "plugin"].iter().any(|key| plugin[*key] == PLUGIN);

@@ -97,7 +97,7 @@ pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
                 let mut report = probe(agent, &scratch.sandbox, timeout, now, &mut sink);
                 sink.add_to(&mut report);
                 mend(&mut report, settings.isolation);
-                tell_refused(&mut report, &refusals);
+                report_refusals(&mut report, &refusals);
                 report
             }
         };
@@ -117,7 +117,7 @@ pub fn run(args: ProbeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
 }
 
 /// Adds hosts the sandbox blocked, a possible cause.
-fn tell_refused(report: &mut ProbeReport, refusals: &Refusals) {
+fn report_refusals(report: &mut ProbeReport, refusals: &Refusals) {
     let hosts: Vec<String> = refusals.hosts().into_iter().map(|(host, _)| format!("`{host}`")).collect();
     if report.ok || hosts.is_empty() {
         return;
@@ -242,7 +242,11 @@ mod tests {
         };
         assert_eq!(names(&[]).unwrap(), ["mine"]);
         assert_eq!(names(&["codex", "mine"]).unwrap(), ["codex", "mine"]);
-        assert_eq!(names(&["idle"]).unwrap(), ["idle"], "who is named is asked, whoever takes part");
+        assert_eq!(
+            names(&["idle"]).unwrap(),
+            ["idle"],
+            "a named agent is probed even if it isn't configured"
+        );
         let free = chosen(&[], Configured { all: all(), priority: None }).unwrap();
         assert_eq!(free.len(), 2);
         let error = names(&["emacs"]).unwrap_err();

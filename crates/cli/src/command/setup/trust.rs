@@ -8,7 +8,7 @@ use ralph_loop_app::agents::agent_settings;
 use ralph_loop_app::trust::Ask;
 use ralph_loop_app::trust::consent::Difference;
 use ralph_loop_app::trust::store::TrustStore;
-use ralph_loop_app::{App, Asked, PlaceRequest, RunRequest, TaskInput};
+use ralph_loop_app::{App, RunRequest, TaskInput, TrustRequest, Workplace};
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::display::text::count;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ pub struct TrustArgs {
 
 pub fn run(args: TrustArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let task = args.file.clone().map_or(TaskInput::Found, TaskInput::File);
-    let place = args.clone.clone().map_or(PlaceRequest::InPlace, |from| PlaceRequest::Clone {
+    let place = args.clone.clone().map_or(Workplace::InPlace, |from| Workplace::Clone {
         from,
         depth: None,
         sparse: Vec::new(),
@@ -68,7 +68,7 @@ pub fn run(args: TrustArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
     let sandboxed = app.asked(&app.settle(&request)?)?;
     hashes.extend(hash(&sandboxed));
     // Runs may be started without a sandbox by a flag, so include those requests.
-    let asked = sandboxed.however_started();
+    let asked = sandboxed.for_any_isolation();
     hashes.extend(hash(&asked).filter(|hash| !hashes.contains(hash)));
     let difference = asked.difference()?;
     let is_settled = difference.new.is_empty() && difference.gone.is_empty();
@@ -80,12 +80,12 @@ pub fn run(args: TrustArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
 }
 
 /// The `RALPH_TRUST` value of a set; `None` if it is empty.
-fn hash(asked: &Asked) -> Option<String> {
+fn hash(asked: &TrustRequest) -> Option<String> {
     (!asked.asks().is_empty()).then(|| asked.hash().to_string())
 }
 
 /// Allows it, if the user or the flag confirms.
-fn allow(asked: &Asked, yes: bool, out: &Out) -> Result<bool, CommandError> {
+fn allow(asked: &TrustRequest, yes: bool, out: &Out) -> Result<bool, CommandError> {
     if !yes {
         let difference = asked.difference()?;
         if !out.json {
@@ -125,7 +125,7 @@ fn revoke(stores: &[TrustStore], out: &Out) -> Result<u8, CommandError> {
         out.value(&json!({ "repo": stores.first().map(TrustStore::repo), "revoked": had }));
     } else {
         out.say(match had {
-            0 => "nothing was allowed to this repo".to_owned(),
+            0 => "you have allowed this repo nothing".to_owned(),
             had => format!("revoked {}; `ralph` will ask again", count(had, "allowed thing")),
         });
     }
@@ -133,7 +133,7 @@ fn revoke(stores: &[TrustStore], out: &Out) -> Result<u8, CommandError> {
 }
 
 /// Shows everything examined; exit code 3 if something is pending.
-fn print(all: &[Asked], hashes: &[String], out: &Out) -> Result<u8, CommandError> {
+fn print(all: &[TrustRequest], hashes: &[String], out: &Out) -> Result<u8, CommandError> {
     let mut shown = Difference { new: Vec::new(), known: Vec::new(), gone: Vec::new() };
     for asked in all {
         let Difference { new, known, gone } = asked.difference()?;
@@ -151,7 +151,7 @@ fn print(all: &[Asked], hashes: &[String], out: &Out) -> Result<u8, CommandError
         return Ok(code);
     }
     if shown.new.is_empty() && shown.known.is_empty() {
-        out.line("this repository asks for nothing that needs your word");
+        out.line("this repository requests no permissions");
         return Ok(code);
     }
     out.line("This repository asks for:");
@@ -170,7 +170,7 @@ fn print(all: &[Asked], hashes: &[String], out: &Out) -> Result<u8, CommandError
     Ok(code)
 }
 
-fn object(all: &[Asked], shown: &Difference, hash: &str) -> Value {
+fn object(all: &[TrustRequest], shown: &Difference, hash: &str) -> Value {
     let row = |ask: &Ask| {
         json!({
             "kind": ask.kind, "source": ask.source, "setting": ask.setting, "text": ask.text,

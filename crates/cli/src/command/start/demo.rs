@@ -59,7 +59,7 @@ pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     // Shows steps even if stderr isn't a terminal.
     let mut out = *out;
     out.verbose = !out.quiet;
-    let code = drive::start_or_refuse(&request, &own, &out);
+    let code = drive::start_or_report(&request, &own, &out);
     if !out.json && !out.quiet {
         out.say("try next:");
         out.say("  ralph demo --feature              a feature with its own new tests");

@@ -30,7 +30,7 @@ pub fn run(app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     }
     out.line(format!("{}  {}", top.display(), stands));
     out.line(format!("{} {next}", out.out(Tone::Plain, "next:")));
-    out.line(out.out(Tone::Muted, "`ralph --help` lists every command, `ralph demo` shows a whole run."));
+    out.line(out.out(Tone::Muted, "`ralph --help` lists every command, `ralph demo` shows a complete run."));
     Ok(0)
 }
 
@@ -77,7 +77,7 @@ fn standing(app: &App, folder: &Path, top: &Path, is_repo: bool, runs: &[Registr
         return match settings::detected_agents(app.environment(), top).as_slice() {
             [] => (
                 "not set up; no agent CLI found".into(),
-                "run `ralph doctor` to see what is missing, or `ralph demo`, which needs nothing".into(),
+                "run `ralph doctor` to see what's missing, or `ralph demo`, which needs no setup".into(),
             ),
             agents => {
                 let names: Vec<&str> = agents.iter().map(|a| a.name.as_str()).collect();

@@ -12,7 +12,7 @@ use crate::parse::{BudgetArgs, isolation, model, publish};
 use ralph_loop_app::config::notify;
 use ralph_loop_app::read::find;
 use ralph_loop_app::trust::repo_file;
-use ralph_loop_app::{App, NotifyRequest, Overrides, PlaceRequest, RunRequest, TaskInput, Unfinished};
+use ralph_loop_app::{App, NotifyRequest, Overrides, RunRequest, TaskInput, Unfinished, Workplace};
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_task::config::{Isolation, Mode, ProviderName, RequiredProof, Share, TestsPolicy};
 use ralph_loop_task::dialect::Publish;
@@ -169,7 +169,7 @@ pub fn run(args: RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Com
         None if args.detach => detach(&args.request(folder, what::task(&args, folder)?), app, out),
         None if args.tasks.len() > 1 => many::run(&args, app, folder, out),
         None => {
-            tell_place(&args, folder, out);
+            report_workspace(&args, folder, out);
             drive::start_asking(&args.request(folder, what::task(&args, folder)?), app, out)
         }
     };
@@ -177,7 +177,7 @@ pub fn run(args: RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Com
 }
 
 /// Checks run at the top of the repo; suggests the right command to users in a subfolder.
-fn tell_place(args: &RunArgs, folder: &Path, out: &Out) {
+fn report_workspace(args: &RunArgs, folder: &Path, out: &Out) {
     let top = find::top(folder);
     let Some(below) = folder.strip_prefix(&top).ok().filter(|below| !below.as_os_str().is_empty()) else {
         return;
@@ -222,10 +222,10 @@ impl RunArgs {
     fn request(&self, folder: &Path, task: TaskInput) -> RunRequest {
         let place = match (&self.clone, self.worktree) {
             (Some(from), _) => {
-                PlaceRequest::Clone { from: from.clone(), depth: self.depth, sparse: self.sparse.clone() }
+                Workplace::Clone { from: from.clone(), depth: self.depth, sparse: self.sparse.clone() }
             }
-            (None, true) => PlaceRequest::Worktree,
-            (None, false) => PlaceRequest::InPlace,
+            (None, true) => Workplace::Worktree,
+            (None, false) => Workplace::InPlace,
         };
         RunRequest {
             folder: folder.to_owned(),
@@ -250,8 +250,10 @@ impl RunArgs {
             asked_in: None,
             named_by: None,
             named_in: None,
+            publish_settled: false,
             run_id: None,
             asked_by: None,
+            pinned: None,
             race: None,
         }
     }

@@ -275,7 +275,7 @@ pub fn approve(args: &RunOnly, app: &App, folder: &Path, out: &Out) -> Result<u8
     if !accepted && matches!(asks, Ok(false)) {
         steer::refuse_finished(app, &entry)?;
         let id = &entry.run_id;
-        return Err(CommandError::usage(format!("run {id} asks for nothing to approve"))
+        return Err(CommandError::usage(format!("run {id} has nothing to approve"))
             .hint(format!("run `ralph status {id}`")));
     }
     send(app, &entry, Control::Approve, out)

@@ -54,10 +54,10 @@ pub fn run(args: DiagnoseArgs, app: &App, folder: &Path, out: &Out) -> Result<u8
             }
             return Ok(0);
         }
-        out.say("the doctor comes after the current session (Ctrl-C stops waiting, not the run)");
+        out.say("the doctor runs after the current session (Ctrl-C stops waiting, not the run)");
         if !wait(&handle, from) {
             return Err(CommandError::environment(format!(
-                "run {} ended before the doctor came",
+                "run {} ended before the doctor could look at it",
                 entry.run_id
             ))
             .hint(format!("`ralph diagnose {}` reads it now", entry.run_id)));

@@ -4,8 +4,8 @@ use crate::error::CommandError;
 use crate::output::{Out, Sign};
 use crate::text::words::home_path;
 use ralph_loop_app::App;
-use ralph_loop_app::read::facts::RunReading;
-use ralph_loop_app::read::taking_home::{RunChanges, RunFiles};
+use ralph_loop_app::read::facts::RunSnapshot;
+use ralph_loop_app::read::taking_home::{RunChanges, RunResultFiles};
 use ralph_loop_git::hand_back::hooks::UserHooks;
 use ralph_loop_git::{ApplyMode, ApplyReport};
 use ralph_loop_protocol::describe::Tone;
@@ -45,7 +45,7 @@ pub struct ApplyArgs {
 
 pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     let env = app.environment();
-    let found = match RunFiles::open(env, folder, args.run.as_deref())? {
+    let found = match RunResultFiles::open(env, folder, args.run.as_deref())? {
         RunChanges::Recorded(found) => found,
         RunChanges::Nothing(reading) => return Ok(nothing(&reading, &args, out)),
     };
@@ -119,7 +119,7 @@ pub fn run(args: ApplyArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
 }
 
 /// Whether the result is proven, and its level.
-fn worth(reading: &RunReading) -> (bool, Option<ProofLevel>) {
+fn worth(reading: &RunSnapshot) -> (bool, Option<ProofLevel>) {
     let proof = reading.state.result.proof.as_ref().filter(|proof| proof.passed);
     let level = proof.and_then(|proof| proof.level);
     (level.is_some_and(ProofLevel::is_proven), level)
@@ -129,7 +129,7 @@ fn worth(reading: &RunReading) -> (bool, Option<ProofLevel>) {
 fn hook_words(hooks: &UserHooks, commits: usize) -> String {
     let names = hooks.names.join(", ");
     let look = match hooks.changed.first() {
-        Some(path) => format!("look at `{path}` first, which the result changes; then "),
+        Some(path) => format!("review `{path}` first, which the result changes; then "),
         None => String::new(),
     };
     let last = if commits == 1 { "it" } else { "the last of them" };
@@ -137,7 +137,7 @@ fn hook_words(hooks: &UserHooks, commits: usize) -> String {
 }
 
 /// Handles a run without changes.
-fn nothing(reading: &RunReading, args: &ApplyArgs, out: &Out) -> u8 {
+fn nothing(reading: &RunSnapshot, args: &ApplyArgs, out: &Out) -> u8 {
     reading.mark_seen();
     let run = &reading.entry.run_id;
     let (proven, level) = worth(reading);
@@ -183,15 +183,15 @@ fn words(run: &str, how: ApplyMode<'_>, done: &ApplyReport, files: usize) -> (St
     let changes = format!("{} of run {run}", count(files, "changed file"));
     match how {
         _ if done.branch_had_it => (
-            format!("the branch that is checked out holds the result of run {run} already"),
+            format!("the current branch already contains the result of run {run}"),
             "`git log` shows its commits".to_owned(),
         ),
         ApplyMode::Files if done.files_had_it => (
-            format!("{changes}: already there, not committed"),
-            format!("`ralph apply {run} --squash` commits them, and nothing else of yours"),
+            format!("{changes}: already in your folder, not committed"),
+            format!("`ralph apply {run} --squash` commits them and nothing else"),
         ),
         ApplyMode::Files => (
-            format!("{changes}: there now, not committed"),
+            format!("{changes}: now in your folder, not committed"),
             format!("`git status` shows them; `ralph apply {run} --squash` commits them"),
         ),
         ApplyMode::Squash(_) => (format!("{changes}: one commit"), "`git show` shows it".to_owned()),
@@ -201,7 +201,7 @@ fn words(run: &str, how: ApplyMode<'_>, done: &ApplyReport, files: usize) -> (St
         }
         ApplyMode::Branch(name) => (
             format!("{changes}: on the new branch `{name}`"),
-            format!("`git merge {name}` brings it into the branch that you are on"),
+            format!("`git merge {name}` merges it into your current branch"),
         ),
     }
 }

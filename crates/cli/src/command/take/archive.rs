@@ -120,7 +120,7 @@ fn plan(top: &Path, dir: &Path) -> Result<(TasksJson, String), CommandError> {
     let template = new_task(&Default::default(), Timestamp::UNIX_EPOCH).tasks_json()?;
     let empty = prd_tasks::parse_text(&template).map(|t| t.user_stories).unwrap_or_default();
     if tasks.user_stories == empty {
-        return Err(CommandError::usage("the plan is still the empty template: there is nothing to archive"));
+        return Err(CommandError::usage("the plan is still the empty template; nothing to archive"));
     }
     Ok((tasks, text))
 }

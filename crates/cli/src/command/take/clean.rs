@@ -7,7 +7,7 @@ use crate::parse::age;
 use crate::text::table::{Cell, Table, columns, wrap};
 use crate::text::words::{ago, size};
 use ralph_loop_app::App;
-use ralph_loop_app::clean::{self, CleanPlan, CleanRequest, LeftBehind};
+use ralph_loop_app::clean::{self, CleanPlan, CleanRequest, Reclaimable};
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_protocol::describe::Tone;
@@ -70,7 +70,7 @@ pub fn run(args: CleanArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, C
         out.say("nothing was removed");
     } else if !plan.is_empty() {
         let next = out.err(Tone::Plain, "next:");
-        out.say(format!("{next} nothing was removed; `{}` removes it", args.again()));
+        out.say(format!("{next} nothing was removed; remove it with `{}`", args.again()));
     }
     Ok(if problems.is_empty() { 0 } else { 1 })
 }
@@ -105,7 +105,7 @@ fn show(plan: &CleanPlan, now: jiff::Timestamp, args: &CleanArgs, out: &Out) {
         out.line(match args.older_than.is_zero() {
             true => "nothing to clean up".to_owned(),
             false => format!(
-                "nothing to clean up: only runs that ended more than {age} ago count (`--older-than 0d` takes every one that is over)"
+                "nothing to clean up: no run ended more than {age} ago (`--older-than 0d` includes every finished run)"
             ),
         });
     } else {
@@ -133,7 +133,7 @@ fn show(plan: &CleanPlan, now: jiff::Timestamp, args: &CleanArgs, out: &Out) {
     }
 }
 
-fn words(left: &LeftBehind) -> String {
+fn words(left: &Reclaimable) -> String {
     let mut parts = Vec::new();
     if left.workspace.is_some() {
         parts.push(format!("files {}", size(left.workspace_bytes)));

@@ -4,8 +4,8 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::text::table::{Cell, Table, columns};
 use ralph_loop_app::App;
-use ralph_loop_app::read::facts::RunReading;
-use ralph_loop_app::read::taking_home::{RunChanges, RunFiles};
+use ralph_loop_app::read::facts::RunSnapshot;
+use ralph_loop_app::read::taking_home::{RunChanges, RunResultFiles};
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::display::text::count;
 use ralph_loop_protocol::event::FileChange;
@@ -29,7 +29,7 @@ pub struct DiffArgs {
 }
 
 pub fn run(args: DiffArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
-    let found = match RunFiles::open(app.environment(), folder, args.run.as_deref())? {
+    let found = match RunResultFiles::open(app.environment(), folder, args.run.as_deref())? {
         RunChanges::Recorded(found) => found,
         RunChanges::Nothing(reading) => return Ok(nothing(&reading, args.stat, out)),
     };
@@ -74,7 +74,7 @@ pub fn run(args: DiffArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
 }
 
 /// Handles a run without changes.
-fn nothing(reading: &RunReading, stat: bool, out: &Out) -> u8 {
+fn nothing(reading: &RunSnapshot, stat: bool, out: &Out) -> u8 {
     reading.mark_seen();
     let run = &reading.entry.run_id;
     if out.json {

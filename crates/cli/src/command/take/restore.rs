@@ -112,7 +112,7 @@ fn apply(
         count(done.plan.changes.len(), "file"),
         done.saved.short()
     ));
-    out.say(format!("bring it back: git restore --overlay --source={kept} -- :/"));
+    out.say(format!("undo it: git restore --overlay --source={kept} -- :/"));
     // On the run's branch, old files would look like an edit that reverts its commits.
     if let Ok(state) = app.handle(entry).state()
         && let (Some(branch), Some(baseline)) = (&state.spec.branch, &state.baseline)
@@ -138,14 +138,14 @@ fn word(action: RestoreAction) -> &'static str {
     match action {
         RestoreAction::Rewrite => "rewrite",
         RestoreAction::Delete => "delete",
-        RestoreAction::Recreate => "bring back",
+        RestoreAction::Recreate => "recreate",
     }
 }
 
 /// Shows the changes; `yes` skips the question.
 fn show(plan: &RestorePlan, id: &RunId, (top, yes): (&Path, bool), out: &Out) {
     if plan.changes.is_empty() && !plan.yours.is_empty() {
-        out.line(format!("nothing in {} is as the run has left it: nothing to restore", top.display()));
+        out.line(format!("no file in {} is as the run left it: nothing to restore", top.display()));
     } else if plan.changes.is_empty() {
         out.line(format!("{} is as it was before the run: nothing to restore", top.display()));
     } else if yes {
@@ -165,7 +165,7 @@ fn show(plan: &RestorePlan, id: &RunId, (top, yes): (&Path, bool), out: &Out) {
     }
     if !plan.yours.is_empty() {
         out.line(format!(
-            "  yours, left as they are: {} (changed since the run's start, not as the run has left them; `ralph restore {id} --all` takes them back, too)",
+            "  yours, not touched: {} (changed since the run started, but not by the run; `ralph restore {id} --all` restores them as well)",
             some_of(&plan.yours)
         ));
     }
@@ -236,7 +236,7 @@ mod tests {
               "path": "b.rs"
             },
             {
-              "action": "bring_back",
+              "action": "restore_workspace",
               "path": "c.rs"
             }
           ],

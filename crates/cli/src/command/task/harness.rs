@@ -17,7 +17,7 @@ use std::path::Path;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  ralph harness                  what decides a check in this repo
+  ralph harness                  list the files that decide a check in this repo
   ralph harness --list           the published list of globs
 
 `\"harness\": [\"tools/**\", \"!calc.sh\"]` in .ralph/config.json adds files or takes them out.")]

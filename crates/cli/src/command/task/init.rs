@@ -157,11 +157,8 @@ pub fn run(args: InitArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
         .hint("move it away, then try again"));
     }
     if path.symlink_metadata().is_ok() && !args.force {
-        return Err(CommandError::usage(format!(
-            "`{}` is there already and was left as it is",
-            path.display()
-        ))
-        .hint("`ralph init --force` replaces it, `ralph doctor` checks it"));
+        return Err(CommandError::usage(format!("`{}` already exists; not changed", path.display()))
+            .hint("`ralph init --force` replaces it, `ralph doctor` checks it"));
     }
     let draft = draft(env, profile, &top)?;
     write_config(&draft.file, &path, &top, repo.as_ref())?;

@@ -10,7 +10,7 @@ use ralph_loop_app::task::lint::{LintedTask, lint_task, probe_task};
 use ralph_loop_app::task::task_source;
 use ralph_loop_app::task::task_source::TaskSource;
 use ralph_loop_app::trust::repo_file;
-use ralph_loop_core::CancelFlag;
+use ralph_loop_core::CancelToken;
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::display::text::count;
 use ralph_loop_task::lint::{Diagnostic, LintReport, Severity, apply_fixes};
@@ -107,7 +107,7 @@ fn one(
 /// Shows which check is tried; an interrupt ends it.
 struct Trying<'a> {
     out: &'a Out,
-    cancel: Arc<CancelFlag>,
+    cancel: Arc<CancelToken>,
 }
 
 impl ProbeWatch for Trying<'_> {
@@ -133,11 +133,11 @@ fn fix(source: &TaskSource, found: &[Diagnostic]) -> Result<Vec<String>, Command
         } else {
             source.files.beside(ralph_loop_task::dialect::names::base_name(name)).map_or("", |(_, text)| text)
         };
-        let mended = apply_fixes(text, &of_file);
-        if mended == text {
+        let fixed = apply_fixes(text, &of_file);
+        if fixed == text {
             continue;
         }
-        repo_file::replace(&source.path_of(name), mended.as_bytes())?;
+        repo_file::replace(&source.path_of(name), fixed.as_bytes())?;
         done.extend(of_file.iter().map(|d| format!("{}:{}: {} ({})", d.file, d.line, d.message, d.fix)));
     }
     Ok(done)

@@ -78,7 +78,7 @@ pub fn run(args: PlanArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
             .hint(format!("leave out `--prd` to plan from it, or move it away: `mv {PRD} {PRD}.old`")));
     }
     if own.is_some() {
-        out.say(format!("`{PRD}` stays as it is; the stories come from it"));
+        out.say(format!("`{PRD}` is unchanged; the stories come from it"));
     }
     let prd = named.or(own);
     let wish = match (&args.wish, &prd) {
@@ -129,7 +129,7 @@ fn with_agent(
         }
         match review(&mut draft, asks, true, app, top, out)? {
             Verdict::Write => return Ok(draft),
-            Verdict::Change(words) if planner.may_go_on() => planner.change(&words),
+            Verdict::Change(words) if planner.may_continue() => planner.change(&words),
             Verdict::Change(words) => return Err(refused(&words)),
             Verdict::Refused(why) => planner.refuse(&why)?,
         }

@@ -11,7 +11,7 @@ use crate::text::words::heading;
 use ralph_loop_app::prove::{self, ProveRequest, ProvedCommit};
 use ralph_loop_app::{App, Notice, Reporter};
 use ralph_loop_core::clock::SystemClock;
-use ralph_loop_core::{CommitProof, HunkLimits, HunkReport, LiveStatus, Observer};
+use ralph_loop_core::{CommitProof, HunkLimits, HunkReport, Observer, SessionProgress};
 use ralph_loop_domain::ports::{Clock as _, Stream};
 use ralph_loop_domain::proof::{Proof, ProofLevel};
 use ralph_loop_domain::state::RunState;
@@ -108,7 +108,7 @@ impl Observer for Messages {
         }
     }
 
-    fn live(&mut self, _: &RunState, _: &LiveStatus<'_>) {}
+    fn live(&mut self, _: &RunState, _: &SessionProgress<'_>) {}
 
     fn output(&mut self, _: Stream, _: &[u8]) {}
 }

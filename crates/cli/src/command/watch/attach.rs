@@ -90,7 +90,7 @@ fn left(app: &App, entry: &Registration) -> Result<u8, CommandError> {
 }
 
 /// Reports where the result is and what comes next.
-fn tell_result(state: &RunState, out: &Out) {
+fn report_result(state: &RunState, out: &Out) {
     let Some(place) = ralph_loop_domain::view::work_ref(state) else { return };
     let (run, folder) = (&state.spec.run_id, state.spec.home().display());
     match (place.strip_prefix("refs/heads/"), &state.handover.pr) {
@@ -109,7 +109,7 @@ fn code(app: &App, entry: &Registration, out: &Out) -> Result<u8, CommandError> 
     let state = app.handle(entry).state()?;
     if let Some(end) = &state.result.finished {
         if !out.json {
-            tell_result(&state, out);
+            report_result(&state, out);
         }
         return Ok(end.reason.exit_code());
     }

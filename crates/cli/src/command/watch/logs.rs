@@ -6,9 +6,9 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::progress::follow::{FollowTimer, Printer, SessionDetail};
 use ralph_loop_app::App;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_journal::JournalError;
-use ralph_loop_journal::live::LiveBody;
+use ralph_loop_journal::live::LivePayload;
 use ralph_loop_journal::live::stream::{RunStream, StreamItem, StreamStart};
 use ralph_loop_protocol::describe::{Tone, describe};
 use ralph_loop_protocol::event::{Event, EventBody};
@@ -106,7 +106,7 @@ pub fn run(args: LogsArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
 fn is_line(item: &StreamItem, detail: SessionDetail) -> bool {
     match item {
         StreamItem::Live(record) if detail == SessionDetail::Lines => {
-            matches!(record.body, LiveBody::ToolCall { .. } | LiveBody::Activity { .. })
+            matches!(record.body, LivePayload::ToolCall { .. } | LivePayload::Activity { .. })
         }
         _ => true,
     }
@@ -121,7 +121,12 @@ struct LogSelection {
 }
 
 impl LogSelection {
-    fn open(facts: &RunReading, from: Option<u64>, live: bool, filter: Filter) -> Result<Self, JournalError> {
+    fn open(
+        facts: &RunSnapshot,
+        from: Option<u64>,
+        live: bool,
+        filter: Filter,
+    ) -> Result<Self, JournalError> {
         let start = from.filter(|n| *n > 0).map_or(StreamStart::Beginning, |n| StreamStart::From(Seq(n)));
         let stream = RunStream::open(&facts.entry.run_dir(), start)?;
         let stream = if live { stream } else { stream.events_only() };
@@ -209,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_engine_needs_is_left_to_the_raw_view() {
+    fn engine_events_appear_only_in_the_raw_view() {
         let started = event("\"kind\":\"driver_started\",\"pid\":1");
         let mut words = Filter { iteration: None, current: None, raw: false };
         assert!(!words.wants(&started));

@@ -8,7 +8,7 @@ mod whole;
 use crate::error::CommandError;
 use crate::output::Out;
 use ralph_loop_app::App;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::read::timeline::RunTimeline;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_protocol::display::text::count;
@@ -74,7 +74,7 @@ pub fn run(args: ShowArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
 
 /// Prints one file of an iteration.
 fn artifact(
-    facts: &RunReading,
+    facts: &RunSnapshot,
     wanted: Option<u32>,
     name: &str,
     raw: bool,
@@ -107,7 +107,7 @@ fn artifact(
 }
 
 /// Fails unless the iteration exists, at least in part.
-fn require_iteration(facts: &RunReading, number: u32) -> Result<(), CommandError> {
+fn require_iteration(facts: &RunSnapshot, number: u32) -> Result<(), CommandError> {
     if facts.entry.run_dir().iteration(number).is_dir() {
         return Ok(());
     }

@@ -1,11 +1,11 @@
 //! A run's assumptions: agents, setup, place. Its checks are listed separately.
 
-use ralph_loop_app::{Assumptions, PlaceRequest};
+use ralph_loop_app::{Assumptions, Workplace};
 use ralph_loop_domain::repo::installed::has_all_of;
 use ralph_loop_task::config::{CommandLine, Isolation, Settings};
 
 /// Labels and texts of the lines.
-pub fn lines(found: &Assumptions, settings: &Settings, place: &PlaceRequest) -> Vec<(&'static str, String)> {
+pub fn lines(found: &Assumptions, settings: &Settings, place: &Workplace) -> Vec<(&'static str, String)> {
     let mut lines = vec![("agents", agents(found, settings))];
     lines.extend(setup(found, settings).map(|words| ("setup", words)));
     lines.push(("place", place_words(settings, place)));
@@ -35,7 +35,7 @@ fn setup(found: &Assumptions, settings: &Settings) -> Option<String> {
     (!setup.is_empty()).then(|| format!("{} before the checks of a clean checkout", setup.join("; ")))
 }
 
-fn place_words(settings: &Settings, place: &PlaceRequest) -> String {
+fn place_words(settings: &Settings, place: &Workplace) -> String {
     let provider = settings.sandbox.provider();
     let sandboxed = match settings.isolation {
         _ if provider.is_elsewhere() => format!("in a sandbox of {}", provider.as_str()),
@@ -43,13 +43,13 @@ fn place_words(settings: &Settings, place: &PlaceRequest) -> String {
         _ => "sandboxed".to_owned(),
     };
     match place {
-        PlaceRequest::InPlace if settings.isolation == Isolation::None => {
+        Workplace::InPlace if settings.isolation == Isolation::None => {
             format!("this folder, {sandboxed}")
         }
-        PlaceRequest::InPlace => {
+        Workplace::InPlace => {
             format!("a copy of this folder, {sandboxed}; its files appear here after each iteration")
         }
-        PlaceRequest::Worktree => format!("a separate worktree, {sandboxed}"),
-        PlaceRequest::Clone { from, .. } => format!("a clone of {from}, {sandboxed}"),
+        Workplace::Worktree => format!("a separate worktree, {sandboxed}"),
+        Workplace::Clone { from, .. } => format!("a clone of {from}, {sandboxed}"),
     }
 }

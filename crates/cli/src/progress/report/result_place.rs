@@ -81,12 +81,12 @@ pub fn next(
         let whole = spec.forked_from.is_some() && result.success;
         return whole.then(|| {
             format!(
-                "`ralph apply {run}` brings the result, which is that of the first run up to the fork, into your own folder; `ralph diff {run}` shows it first"
+                "`ralph apply {run}` copies the result (that of the first run up to the fork) into your own folder; `ralph diff {run}` shows it first"
             )
         });
     }
     if was_cut(spec, state) {
-        return Some(format!("`ralph diff {run}` shows it, `ralph apply {run}` brings it into your folder"));
+        return Some(format!("`ralph diff {run}` shows it, `ralph apply {run}` copies it into your folder"));
     }
     let stranger = is_own_checkout(env, &spec.origin)
         || matches!(spec.place, WorkspaceKind::Clone { .. })
@@ -97,10 +97,10 @@ pub fn next(
         ),
         (WorkspaceKind::InPlace, Some(_)) => format!("`ralph diff {run}` shows the changes, new files too"),
         _ if stranger || spec.origin == spec.home() => format!(
-            "`ralph diff {run}` shows the changes, `ralph open {run} --files` the files; `ralph apply {run} --into DIR` brings them into a clone of yours"
+            "`ralph diff {run}` shows the changes, `ralph open {run} --files` the files; `ralph apply {run} --into DIR` copies them into a clone of yours"
         ),
         (WorkspaceKind::Worktree | WorkspaceKind::Clone { .. }, _) => format!(
-            "`ralph apply {run}` brings the changes into your own folder; `ralph diff {run}` shows them first"
+            "`ralph apply {run}` copies the changes into your own folder; `ralph diff {run}` shows them first"
         ),
     })
 }

@@ -1,8 +1,8 @@
 //! `ralph` as a library: runs that another program starts inside itself.
 
 use crate::RALPH;
-use ralph_loop_app::{App, Environment, PlaceRequest, ResumeOutcome, RunRequest, SilentReporter};
-use ralph_loop_core::{CancelFlag, Completion};
+use ralph_loop_app::{App, Environment, ResumeOutcome, RunRequest, SilentReporter, Workplace};
+use ralph_loop_core::{CancelToken, Completion};
 use ralph_loop_protocol::outcome::{EndReason, ErrorCode};
 use ralph_loop_task::config::Isolation;
 use ralph_loop_testkit::{TestEnv, TestRepo};
@@ -10,7 +10,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A repo whose scripted agent writes down what it sees, while the agent of the other repo does the same.
+/// A repo whose scripted agent writes down its variables at the same time as the agent of the other repo.
 fn repo<'a>(env: &'a TestEnv, own: &str, other: &str) -> TestRepo<'a> {
     let repo = TestRepo::new(env, own, &[("PROMPT.md", "# Look around\n\nWrite `seen.txt`.\n")]);
     let marks = env.path("marks");
@@ -41,7 +41,7 @@ fn run(env: Environment, folder: PathBuf) -> EndReason {
     let request = RunRequest { isolation: Some(Isolation::None), ..RunRequest::in_folder(folder) };
     let plan = app.prepare(&request, &SilentReporter).unwrap();
     let ResumeOutcome::Ready(run) =
-        app.start(plan, Arc::new(CancelFlag::default()), &SilentReporter).unwrap()
+        app.start(plan, Arc::new(CancelToken::default()), &SilentReporter).unwrap()
     else {
         panic!("a new run is ready to be driven");
     };
@@ -52,7 +52,7 @@ fn run(env: Environment, folder: PathBuf) -> EndReason {
 }
 
 #[test]
-fn two_runs_of_one_process_do_not_see_each_others_variables() {
+fn two_runs_in_one_process_keep_their_variables_apart() {
     let machine = TestEnv::new(RALPH);
     let (a, b) = (repo(&machine, "a", "b"), repo(&machine, "b", "a"));
     let env = Environment::new(machine.vars().into_iter().collect(), "/").with_program(Path::new(RALPH));
@@ -69,7 +69,7 @@ fn two_runs_of_one_process_do_not_see_each_others_variables() {
     assert_eq!(env.vars().get("VERCEL_PROJECT_ID"), None, "the embedder's own environment is as it was");
 }
 
-/// Awaits a future on this thread: no runtime is needed.
+/// Awaits a future on this thread, without a runtime.
 fn block_on<F: std::future::Future>(future: F) -> F::Output {
     struct Unpark(std::thread::Thread);
     impl std::task::Wake for Unpark {
@@ -88,7 +88,7 @@ fn block_on<F: std::future::Future>(future: F) -> F::Output {
 }
 
 #[test]
-fn an_agent_of_a_request_is_awaited_with_every_backend_and_goes_on_after_a_limit() {
+fn embedded_agent_works_with_every_backend_and_continues_after_a_limit() {
     let machine = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&machine);
     let script = "echo \"work $RALPH_ITERATION\" > part.txt; echo \"Part $RALPH_ITERATION.\"";
@@ -117,9 +117,9 @@ fn an_agent_of_a_request_is_awaited_with_every_backend_and_goes_on_after_a_limit
     assert!(second.diff.contains("+work 2"), "{}", second.diff);
     let refused = block_on(app.agent(&RunRequest::in_folder("/nonexistent/x"), Vec::new()).run());
     assert!(!refused.success && refused.error.is_some(), "{refused:?}");
-    // A clone of what is not there yet: mended, the same agent begins.
+    // Cloning a missing folder fails; once the folder exists, the same agent starts.
     let from = machine.path("later");
-    let place = PlaceRequest::Clone { from: from.display().to_string(), depth: None, sparse: Vec::new() };
+    let place = Workplace::Clone { from: from.display().to_string(), depth: None, sparse: Vec::new() };
     let elsewhere = RunRequest { place, ..request };
     let agent = app.agent(&elsewhere, Vec::new());
     let missing = block_on(agent.run());
@@ -131,9 +131,9 @@ fn an_agent_of_a_request_is_awaited_with_every_backend_and_goes_on_after_a_limit
     assert_eq!(cloned.iterations, 1, "{cloned:?}");
 }
 
-/// A program of ports alone: what is proven is pushed, and a pull request opened on a code host that is a folder.
+/// A program that uses only the ports: it pushes the proven result and opens a pull request on a local code host.
 #[test]
-fn an_agent_of_ports_pushes_what_is_proven_and_opens_a_pull_request() {
+fn embedded_agent_pushes_the_proven_result_and_opens_a_pull_request() {
     let machine = TestEnv::new(RALPH);
     let repo = TestRepo::new(&machine, "repo", &[("README", "x\n")]);
     repo.git(&["checkout", "-q", "-b", "work"]);

@@ -13,7 +13,7 @@ struct Client {
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     next: u64,
-    /// What came beside the answers.
+    /// Messages that aren't answers.
     notes: Vec<Value>,
 }
 
@@ -35,8 +35,8 @@ impl Client {
         writeln!(self.to.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    /// Asks, and returns the result or the error.
-    fn ask_any(&mut self, method: &str, params: Value) -> Value {
+    /// Sends a request and returns the result or the error.
+    fn send_request(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let id = self.next;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -52,12 +52,12 @@ impl Client {
     }
 
     fn ask(&mut self, method: &str, params: Value) -> Value {
-        let answer = self.ask_any(method, params);
+        let answer = self.send_request(method, params);
         assert!(answer.get("error").is_none(), "{method}: {answer}");
         answer["result"].clone()
     }
 
-    /// Calls a tool: whether it failed, and its text.
+    /// Calls a tool; returns whether it failed, and its text.
     fn call(&mut self, tool: &str, arguments: Value) -> (bool, String) {
         let answer = self.ask(
             "tools/call",
@@ -72,7 +72,7 @@ impl Client {
         serde_json::from_str(&text).unwrap_or(Value::String(text))
     }
 
-    /// Goes away, as an agent does that ends.
+    /// Disconnects, like an agent that ends.
     fn end(mut self) {
         self.to = None;
         assert!(self.child.wait().unwrap().success());
@@ -87,7 +87,7 @@ fn repo(env: &TestEnv) -> TestRepo<'_> {
 }
 
 #[test]
-fn an_agent_starts_watches_and_reads_a_run() {
+fn agent_starts_and_watches_a_run_over_mcp() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env);
     let mut client = Client::start(&env, &repo, &[]);
@@ -139,7 +139,7 @@ fn an_agent_starts_watches_and_reads_a_run() {
 }
 
 #[test]
-fn an_agent_lets_several_race_and_hears_who_won() {
+fn mcp_race_reports_the_winner() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     env.user_config(&json!({"isolation": "none"}));
@@ -157,7 +157,7 @@ fn an_agent_lets_several_race_and_hears_who_won() {
     assert_eq!(names, ["slow", "quick"], "{started}");
     let seen = client.value("watch_run", json!({"run": started["race"][0]["run_id"], "seconds": 120}));
     assert_eq!(seen["status"], "stopped", "{seen}");
-    let won = ralph_loop_testkit::env::until("somebody has won", || {
+    let won = ralph_loop_testkit::env::until("the race has a winner", || {
         let seen = client.value("run_status", json!({"run": started["race"][1]["run_id"]}));
         seen["race"]["winner"].as_str().map(str::to_owned)
     });
@@ -166,7 +166,7 @@ fn an_agent_lets_several_race_and_hears_who_won() {
 }
 
 #[test]
-fn what_is_steered_is_journalled_with_its_sender() {
+fn mcp_controls_are_journaled_with_their_sender() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env);
     let gate = env.path("gate");
@@ -198,7 +198,7 @@ fn what_is_steered_is_journalled_with_its_sender() {
 }
 
 #[test]
-fn who_may_only_look_sees_no_other_tools_and_wrong_calls_are_errors() {
+fn read_only_mcp_lists_no_write_tools_and_rejects_bad_calls() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env);
     let mut client = Client::start(&env, &repo, &["--read-only"]);
@@ -213,7 +213,7 @@ fn who_may_only_look_sees_no_other_tools_and_wrong_calls_are_errors() {
         ("run_status", json!({"runn": "x"})),
         ("list_runs", json!({"everywhere": "yes"})),
     ] {
-        let answer = client.ask_any("tools/call", json!({"name": name, "arguments": arguments}));
+        let answer = client.send_request("tools/call", json!({"name": name, "arguments": arguments}));
         assert_eq!(answer["error"]["code"], -32602, "{name}: {answer}");
     }
     let (failed, why) = client.call("run_status", json!({}));
@@ -223,12 +223,12 @@ fn who_may_only_look_sees_no_other_tools_and_wrong_calls_are_errors() {
         assert!(failed && why.contains("in this folder"), "{why}");
     }
     for uri in ["ralph://runs/../../etc", "file:///etc/passwd", "ralph://runs/x/iterations/1/../../secret"] {
-        assert!(client.ask_any("resources/read", json!({"uri": uri}))["error"].is_object(), "{uri}");
+        assert!(client.send_request("resources/read", json!({"uri": uri}))["error"].is_object(), "{uri}");
     }
     client.end();
 }
 
-/// The folder of the inspector's programs; `None` (with a word why) where it is left out.
+/// The folder of the inspector's programs; `None` (with a printed reason) if the inspector is skipped.
 fn inspector() -> Option<std::path::PathBuf> {
     if std::env::var("RALPH_MCP_INSPECTOR").is_ok_and(|value| value == "0") {
         ralph_loop_testkit::skip(

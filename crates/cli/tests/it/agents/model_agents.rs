@@ -15,7 +15,7 @@ const WIRES: [(&str, &str); 4] = [
     ("gemini", "gemini/gemini-2.5-pro"),
 ];
 
-/// A repo whose only agent is of `kind` and talks to the server over `wire`.
+/// A repo whose only agent has this `kind` and talks to the server over `wire`.
 fn repo<'a>(
     env: &'a TestEnv,
     kind: &str,
@@ -44,7 +44,7 @@ fn answer(value: Value) -> Turn {
     Turn::new([Action::text(value.to_string())])
 }
 
-/// Two sessions of JSON actions: the first looks around, the second does the work with what it saw.
+/// Two sessions of JSON actions: the first reads files, the second uses the results to do the work.
 fn two_sessions() -> Script {
     Script::sessions([
         vec![answer(json!({
@@ -68,7 +68,7 @@ fn two_sessions() -> Script {
 }
 
 #[test]
-fn json_actions_end_proven_on_every_wire_and_see_what_the_last_ones_came_to() {
+fn json_actions_end_proven_on_every_wire_and_see_earlier_results() {
     for wire in WIRES {
         let server = ModelServer::start().unwrap();
         server.script("work", two_sessions());
@@ -93,7 +93,7 @@ fn json_actions_end_proven_on_every_wire_and_see_what_the_last_ones_came_to() {
         let calls = followed.lines().filter(|line| line.starts_with("            > ")).count();
         assert_eq!(calls, started.len(), "one line for each action:\n{followed}");
         assert!(!followed.contains("            {"), "data is nothing that was said:\n{followed}");
-        // Money: the tokens are told, the price is the list's, and what the cache saved is on the receipt.
+        // Cost: the server reports tokens, the price list sets the price, and the receipt shows the cache savings.
         let receipt: Value = serde_json::from_str(&repo.run_file("iterations/2/receipt.json")).unwrap();
         assert_eq!(receipt["tokens"]["cached"], 800, "{receipt}");
         assert_eq!(receipt["cost_basis"], "estimated", "{receipt}");
@@ -103,14 +103,14 @@ fn json_actions_end_proven_on_every_wire_and_see_what_the_last_ones_came_to() {
         );
         let shown = repo.ralph(&["show", &repo.latest(), "2"]).exits(0).stdout;
         assert!(shown.contains("800 from cache"), "{shown}");
-        // The commit carries the agent's words, but no trailer of its own making.
+        // The commit has the agent's message without the trailers that it made up.
         let log = repo.git(&["log", "-1", "--format=%B", &format!("refs/ralph/{}/work", repo.latest())]);
         assert!(log.contains("the part is done") && !log.contains("forged"), "{log}");
     }
 }
 
 #[test]
-fn what_never_changes_is_marked_for_caching_and_is_the_same_in_every_iteration() {
+fn cached_prompt_parts_are_identical_in_every_iteration() {
     let server = ModelServer::start().unwrap();
     server.script("work", two_sessions());
     let env = TestEnv::new(RALPH);
@@ -127,7 +127,7 @@ fn what_never_changes_is_marked_for_caching_and_is_the_same_in_every_iteration()
 }
 
 #[test]
-fn an_answer_that_breaks_the_contract_is_mended_or_told_as_a_failure() {
+fn invalid_model_answer_is_repaired_or_fails_the_iteration() {
     let server = ModelServer::start().unwrap();
     let good = json!({"summary": "s", "actions": [{"type": "write", "path": "part.txt", "content": "done\n"},
         {"type": "stop_success", "reason": "r"}]});
@@ -152,7 +152,7 @@ fn an_answer_that_breaks_the_contract_is_mended_or_told_as_a_failure() {
 }
 
 #[test]
-fn a_question_of_the_model_goes_to_a_person() {
+fn model_question_asks_the_user() {
     let server = ModelServer::start().unwrap();
     let pause = json!({"summary": "s", "actions": [{"type": "pause", "reason": "which database is it?"}]});
     server.script("ask", Script::turns([answer(pause)]));
@@ -163,7 +163,7 @@ fn a_question_of_the_model_goes_to_a_person() {
     assert!(run.to_string().contains("which database is it?"), "{run}");
 }
 
-/// A session with tools: looks, edits, runs a server in the background, is done.
+/// A session with tools: reads, edits, runs a background server, and finishes.
 fn with_tools() -> Script {
     Script::turns([
         Turn::new([
@@ -181,7 +181,7 @@ fn with_tools() -> Script {
 }
 
 #[test]
-fn managed_tools_end_proven_on_every_wire_and_leave_nothing_running() {
+fn managed_tools_are_proven_on_every_wire_and_leave_no_process() {
     for wire in WIRES {
         let server = ModelServer::start().unwrap();
         server.script("work", with_tools());
@@ -201,7 +201,7 @@ fn managed_tools_end_proven_on_every_wire_and_leave_nothing_running() {
         let failed: Vec<bool> =
             repo.events_named("action_finished").iter().map(|e| e["ok"] == false).collect();
         assert_eq!(failed.iter().filter(|f| **f).count(), 1, "only the refused one failed");
-        assert_eq!(run["files_changed"], json!(["part.txt"]), "DONE.md is no part of the result: {run}");
+        assert_eq!(run["files_changed"], json!(["part.txt"]), "DONE.md isn't part of the result: {run}");
         let left = TestEnv::finish(env.command("pgrep", &repo.dir).args(["-f", &repo.latest()]));
         assert_eq!(left.stdout, "", "nothing of the run is left");
     }
@@ -212,7 +212,7 @@ fn background(mut command: Command) -> std::process::Child {
 }
 
 #[test]
-fn a_limit_is_waited_out_a_kill_is_resumed_and_cancel_works_in_a_model_call() {
+fn model_calls_wait_out_limits_resume_after_kill_and_can_be_cancelled() {
     let server = ModelServer::start().unwrap();
     server.script(
         "limited",
@@ -220,7 +220,7 @@ fn a_limit_is_waited_out_a_kill_is_resumed_and_cancel_works_in_a_model_call() {
     );
     let env = TestEnv::new(RALPH);
     let repo1 = repo(&env, "tools", &server.base_url("limited", "l"), WIRES[0], json!({}));
-    // A wait of 90 s is not slept out within the call: the agent rests, and a person may end its rest.
+    // The call doesn't sleep through a wait of 90 s: the agent cools down, and the user may end its cooldown.
     let ralph = background(env.ralph_command(&repo1.dir, &["run", "--isolation", "none", "--json"]));
     until("the rest", || (!repo1.events_named("cooldown_set").is_empty()).then_some(()));
     assert_eq!(repo1.events_named("session_ended")[0]["end"]["how"], "rate_limited");
@@ -243,7 +243,7 @@ fn a_limit_is_waited_out_a_kill_is_resumed_and_cancel_works_in_a_model_call() {
 }
 
 #[test]
-fn the_keys_of_models_are_seen_by_no_command() {
+fn model_keys_are_hidden_from_commands() {
     let server = ModelServer::start().unwrap();
     let canary = ["canary", "value", "77aa88bb"].join("-");
     let work = json!({"summary": "s", "actions": [
@@ -254,7 +254,7 @@ fn the_keys_of_models_are_seen_by_no_command() {
     let profile =
         repo.read(".ralph/models.yaml").replace("api_key_env: \"\"", "api_key_env: ANTHROPIC_API_KEY");
     repo.write(".ralph/models.yaml", &profile);
-    // The repo names a server that is sent a key: nothing is, before that is allowed.
+    // The repo names a server that gets a key: nothing is sent without permission.
     let mut command = env.ralph_command(&repo.dir, &["run", "--isolation", "none", "--json"]);
     TestEnv::finish(command.env("ANTHROPIC_API_KEY", &canary)).exits(3);
     assert!(server.requests("work", "k").is_empty());
@@ -268,7 +268,7 @@ fn the_keys_of_models_are_seen_by_no_command() {
 }
 
 #[test]
-fn without_a_cli_the_default_model_works_by_actions_and_without_a_key_the_ways_out_are_named() {
+fn missing_cli_falls_back_to_the_default_model_and_missing_key_lists_options() {
     let server = ModelServer::start().unwrap();
     server.script("work", two_sessions());
     let env = TestEnv::new(RALPH);
@@ -296,7 +296,7 @@ fn without_a_cli_the_default_model_works_by_actions_and_without_a_key_the_ways_o
 }
 
 #[test]
-fn a_fallback_profile_takes_over_and_the_doctor_is_a_model() {
+fn fallback_profile_takes_over_and_a_model_is_the_doctor() {
     let server = ModelServer::start().unwrap();
     server.script(
         "down",
@@ -358,7 +358,10 @@ fn probe_and_doctor_know_agents_without_a_command() {
     let profile =
         bad.read(".ralph/models.yaml").replace("api_key_env: \"\"", "api_key_env: NOT_SET_ANYWHERE");
     bad.write(".ralph/models.yaml", &profile);
-    assert!(bad.ralph(&["doctor", "--json"]).stdout.contains("waits for you"), "where a key goes is asked");
+    assert!(
+        bad.ralph(&["doctor", "--json"]).stdout.contains("waits for you"),
+        "sending a key needs permission"
+    );
     bad.ralph(&["trust", "--yes"]).exits(0);
     let doctor = bad.ralph(&["doctor", "--json"]).json();
     assert!(found(&doctor, "missing") && doctor.to_string().contains("NOT_SET_ANYWHERE"), "{doctor}");

@@ -20,7 +20,7 @@ fn row<'a>(list: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn profiles_are_listed_with_their_server_and_key_but_never_its_value() {
+fn models_list_shows_server_and_key_name_but_not_the_key() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write(
@@ -46,7 +46,7 @@ fn profiles_are_listed_with_their_server_and_key_but_never_its_value() {
 }
 
 #[test]
-fn check_asks_the_model_and_says_what_is_wrong() {
+fn models_check_calls_the_model_and_reports_the_error() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let server = ModelServer::start().unwrap();
@@ -80,7 +80,7 @@ fn check_asks_the_model_and_says_what_is_wrong() {
 }
 
 #[test]
-fn a_cloned_repo_cannot_send_a_key_away() {
+fn cloned_repo_cannot_redirect_a_model_key() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write(

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 #[test]
-fn a_sentence_is_a_task_and_nothing_else_is_needed() {
+fn one_sentence_is_a_complete_task() {
     let env = TestEnv::new(RALPH);
     let repo = calc(&env);
     capable_claude(&env);
@@ -28,7 +28,7 @@ fn a_sentence_is_a_task_and_nothing_else_is_needed() {
 }
 
 #[test]
-fn a_task_comes_from_standard_input_or_a_flag_too() {
+fn task_can_come_from_stdin_or_a_flag() {
     let env = TestEnv::new(RALPH);
     let repo = calc(&env);
     capable_claude(&env);
@@ -49,7 +49,7 @@ fn a_task_comes_from_standard_input_or_a_flag_too() {
 }
 
 #[test]
-fn a_mistyped_file_starts_nothing_and_sentences_come_one_at_a_time() {
+fn mistyped_file_and_two_sentences_start_nothing() {
     let env = TestEnv::new(RALPH);
     let repo = calc(&env);
     capable_claude(&env);
@@ -66,7 +66,7 @@ fn a_mistyped_file_starts_nothing_and_sentences_come_one_at_a_time() {
 }
 
 #[test]
-fn without_anything_to_check_by_a_headless_run_says_what_is_missing() {
+fn headless_run_without_a_check_reports_what_is_missing() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[("readme.txt", "hello\n")]);
     capable_claude(&env);
@@ -80,7 +80,7 @@ fn without_anything_to_check_by_a_headless_run_says_what_is_missing() {
 }
 
 #[test]
-fn whoever_sits_there_is_asked_for_the_check_once() {
+fn terminal_asks_for_the_check_once() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[("readme.txt", "hello\n")]);
     capable_claude(&env);
@@ -96,11 +96,11 @@ fn whoever_sits_there_is_asked_for_the_check_once() {
     let done = TestEnv::wait(child);
     drop(stdin);
     assert_eq!(done.code, Some(0), "{}", done.stdout);
-    assert_eq!(done.stdout.matches("Which command shows that it is done?").count(), 1, "{}", done.stdout);
+    assert_eq!(done.stdout.matches("Which command shows that it's done? ").count(), 1, "{}", done.stdout);
 }
 
 #[test]
-fn everything_that_is_missing_is_told_at_once() {
+fn all_missing_requirements_are_reported_together() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.config(&json!({
@@ -112,14 +112,14 @@ fn everything_that_is_missing_is_told_at_once() {
     for what in ["no-such-agent", "no-such-check", "ZAI_API_KEY"] {
         assert!(refused.stderr.contains(what), "{what}: {}", refused.stderr);
     }
-    // Where it works and where it hands over to, too.
+    // Its workspace and its push target, too.
     let refused = ralph_in(&env, &repo.dir, &["run", "--provider", "daytona", "--publish", "pr"]).exits(4);
     for what in ["DAYTONA_API_KEY", "ZAI_API_KEY", "the repo has no remote `origin`"] {
         assert!(refused.stderr.contains(what), "{what}: {}", refused.stderr);
     }
 }
 
-/// The configuration that the older tool's documentation shows, word for word.
+/// The configuration from the older tool's documentation, verbatim.
 const SEED: &str = r#"{
   "modal_priority": ["claude", "codex", "gemini"],
   "modal_selection": "round_robin",
@@ -152,8 +152,8 @@ fn the_sample_configuration_runs_as_it_is() {
     program(&env, "gemini", &format!("cat > /dev/null\necho x > part.txt\n{}", claude_says("x")));
     let refused = ralph_in(&env, &repo.dir, &["run", "--isolation", "none", "--modal", "codex"]).exits(4);
     assert!(refused.stderr.contains("`codex` of agent `codex`"), "{}", refused.stderr);
-    let refused = ralph_in(&env, &repo.dir, &["run", "--isolation", "none", "--modal", "nobody"]).exits(2);
-    assert!(refused.stderr.contains("agent `nobody` doesn't exist"), "{}", refused.stderr);
+    let refused = ralph_in(&env, &repo.dir, &["run", "--isolation", "none", "--modal", "unknown"]).exits(2);
+    assert!(refused.stderr.contains("agent `unknown` doesn't exist"), "{}", refused.stderr);
     let elsewhere = env.path("home");
     let dir = repo.dir.display().to_string();
     ralph_in(
@@ -165,7 +165,7 @@ fn the_sample_configuration_runs_as_it_is() {
 }
 
 #[test]
-fn a_model_profile_that_a_task_names_must_be_there() {
+fn model_profile_named_in_a_task_must_exist() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[("test.sh", "test -f part.txt\n")]);
     program(&env, "claude", "cat > /dev/null\necho x > part.txt\necho '<promise>COMPLETE</promise>'");
@@ -179,13 +179,13 @@ fn a_model_profile_that_a_task_names_must_be_there() {
 }
 
 #[test]
-fn a_corrected_command_starts_where_the_wrong_one_had_no_session() {
+fn corrected_command_starts_if_the_first_had_no_session() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.config(
         &json!({"baseline": true, "agents": [repo.agent("stub", "echo x > part.txt; echo '<promise>COMPLETE</promise>'")]}),
     );
-    // It is stopped when the notice of the missing program is there.
+    // It is stopped once the missing program is reported.
     let mut wrong = env.ralph_command(&repo.dir, &["run", "--json", "--verify", "tesst -f part.txt"]);
     let wrong = TestEnv::finish(wrong.env("RALPH_FAULT", "prepare.after"));
     assert_ne!(wrong.code, Some(0), "{}", wrong.stderr);

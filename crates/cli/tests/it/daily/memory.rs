@@ -1,4 +1,4 @@
-//! What sessions remember: of their own run, of the repo, and nothing of other runs.
+//! Session memory: sessions remember their run and the repo, and nothing of other runs.
 
 use super::RALPH;
 use ralph_loop_testkit::{TestEnv, TestRepo};
@@ -16,7 +16,7 @@ fn prompt(repo: &TestRepo<'_>, n: u32) -> String {
 }
 
 #[test]
-fn a_run_is_not_told_of_errors_notes_and_progress_of_others() {
+fn run_sees_no_errors_notes_or_progress_of_other_runs() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let first = format!(
@@ -46,7 +46,7 @@ fn a_run_is_not_told_of_errors_notes_and_progress_of_others() {
 }
 
 #[test]
-fn a_run_that_goes_on_after_another_one_has_its_own_memory_back() {
+fn resumed_run_gets_its_own_memory_back() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = "cat > /dev/null\necho \"progress of $RALPH_RUN_ID\" >> .ralph/progress.md\necho x >> x.txt";
@@ -64,7 +64,7 @@ fn a_run_that_goes_on_after_another_one_has_its_own_memory_back() {
 }
 
 #[test]
-fn a_person_adds_lists_and_removes_guardrails_without_any_run() {
+fn guardrails_are_managed_without_a_run() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.ralph(&["guardrail", "list"]).exits(0);
@@ -86,8 +86,8 @@ fn a_person_adds_lists_and_removes_guardrails_without_any_run() {
     assert!(shown.contains("keep the public API"), "{shown}");
 }
 
-/// What a session does with the rules, while a person removes one: the agent adds a rule and tries to remove another.
-fn meddling(person: &str) -> String {
+/// A session during which the user removes a rule: the agent adds one and tries to remove another.
+fn rule_changing_agent(person: &str) -> String {
     format!(
         "cat > /dev/null\n[ $RALPH_ITERATION -gt 1 ] || {{ {person}; }}\n\
          printf '\\n### guardrail: lesson %s\\n- instruction: look twice\\n' $RALPH_ITERATION >> .ralph/guardrails.md\n\
@@ -96,17 +96,17 @@ fn meddling(person: &str) -> String {
 }
 
 #[test]
-fn what_a_person_removes_during_a_run_stays_away_and_what_agents_add_stays() {
+fn removed_guardrails_stay_removed_during_a_run() {
     for place in [&["--isolation", "none"][..], &["--isolation", "none", "--worktree"], &[]] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
         repo.ralph(&["guardrail", "add", "never edit generated files"]).exits(0);
         let here = repo.dir.display();
-        // In a sandbox there is no way out to `ralph`: the person acts beforehand.
+        // A sandboxed agent can't reach `ralph`, so the user acts beforehand.
         let sandboxed = place.is_empty();
         let person = format!("{RALPH} -C {here} guardrail remove 'generated files' > /dev/null 2>&1");
         let person = if sandboxed { "true".to_owned() } else { person };
-        repo.configure(&[repo.agent("stub", &meddling(&person))], "test -f x.txt", &json!({}));
+        repo.configure(&[repo.agent("stub", &rule_changing_agent(&person))], "test -f x.txt", &json!({}));
         let done = repo.ralph(&[&["run"][..], place].concat());
         if sandboxed && done.code == Some(4) {
             ralph_loop_testkit::skip("no sandbox here");
@@ -137,7 +137,7 @@ fn an_agent_cannot_remove_a_guardrail() {
     assert!(repo.kinds().contains(&"restored".to_owned()));
 }
 
-/// The bytes that two prompts share at their beginning.
+/// The length of the common prefix of two prompts.
 fn shared(one: &str, two: &str) -> usize {
     one.bytes().zip(two.bytes()).take_while(|(a, b)| a == b).count()
 }
@@ -145,7 +145,7 @@ fn shared(one: &str, two: &str) -> usize {
 const TASK_MD: &str = "---\ntask_id: t-1\ntest_command: sh test.sh\nmax_iterations: 4\nmax_wall_time_minutes: 5\nmax_cost_usd_estimate: 1\n---\n# Task: A file\n\n## Success criteria\n- [ ] M1.1 it is there\n  - verify: `test -f never.txt`\n- [ ] M1.2 tests pass\n  - verify: `sh test.sh`\n";
 
 #[test]
-fn what_stays_the_same_stands_first_in_every_dialect() {
+fn stable_prompt_parts_come_first_in_every_dialect() {
     let json_task = json!({"task": "Make c.txt", "repository": {"working_dir": "packages/a"},
         "context_files": ["readme.txt", "packages/a/notes.txt"],
         "acceptance_criteria": [{"type": "file_exists", "path": "never.txt"}]})
@@ -207,7 +207,7 @@ fn what_stays_the_same_stands_first_in_every_dialect() {
 }
 
 #[test]
-fn end_names_files_and_last_words_and_cost_the_cache() {
+fn end_of_run_shows_files_last_message_and_cached_cost() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let says = "cat > /dev/null\necho x > part.txt\ncat <<'END'\n{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"done\\n\\n<promise>COMPLETE</promise>\",\"total_cost_usd\":0.02,\"usage\":{\"input_tokens\":1000,\"output_tokens\":5,\"cache_read_input_tokens\":90000},\"modelUsage\":{\"claude-sonnet-4-5\":{\"inputTokens\":1000,\"outputTokens\":5,\"cacheReadInputTokens\":90000}}}\nEND";

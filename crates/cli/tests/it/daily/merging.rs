@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 const LINES: &str = "one\ntwo\nthree\nfour\nfive\n";
 
-/// A repo whose run, in a worktree, has made `two` of its file `TWO` and added another one.
+/// A repo with a worktree run that changed `two` to `TWO` in its file and added another file.
 fn ran<'a>(env: &'a TestEnv, name: &str, place: &[&str]) -> TestRepo<'a> {
     let repo = TestRepo::new(env, name, &[("PROMPT.md", "# Task\n"), ("list.txt", LINES)]);
     repo.stub(
@@ -18,9 +18,9 @@ fn ran<'a>(env: &'a TestEnv, name: &str, place: &[&str]) -> TestRepo<'a> {
     repo
 }
 
-/// Four lines on, the two edits do not touch each other, but a patch alone would not fit.
+/// The two edits are four lines apart: they don't overlap, but a plain patch would fail.
 #[test]
-fn an_edit_of_the_users_near_the_agents_is_merged_in_every_way() {
+fn nearby_user_edits_are_merged_in_every_apply_mode() {
     let env = TestEnv::new(RALPH);
     for (name, how) in [("files", None), ("squash", Some("--squash")), ("commit", Some("--commit"))] {
         let repo = ran(&env, name, &["--worktree"]);
@@ -41,14 +41,14 @@ fn an_edit_of_the_users_near_the_agents_is_merged_in_every_way() {
                 "{name}: only the user's edit is left"
             );
         }
-        // A second time there is nothing left to do.
+        // A second `apply` has nothing to do.
         let again = repo.ralph(&[args.as_slice(), &["--json"]].concat()).exits(0).json();
         assert_eq!(again["already_there"], true, "{name}: {again}");
     }
 }
 
 #[test]
-fn an_edit_that_the_user_has_committed_since_is_merged_too() {
+fn committed_user_edits_are_merged() {
     let env = TestEnv::new(RALPH);
     let repo = ran(&env, "committed", &["--worktree"]);
     repo.write("list.txt", &LINES.replace("four", "FOUR"));
@@ -59,9 +59,9 @@ fn an_edit_that_the_user_has_committed_since_is_merged_too() {
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
 }
 
-/// The same line on both sides: nothing is touched, and following the hint ends in both.
+/// Both sides changed the same line: `apply` changes nothing, and following the hint merges both.
 #[test]
-fn a_real_conflict_changes_nothing_and_its_hint_leads_on() {
+fn conflict_changes_nothing_and_its_hint_works() {
     let env = TestEnv::new(RALPH);
     let repo = ran(&env, "conflict", &["--worktree"]);
     repo.write("list.txt", &LINES.replace("two", "2"));
@@ -72,7 +72,7 @@ fn a_real_conflict_changes_nothing_and_its_hint_leads_on() {
             "{}",
             refused.stderr
         );
-        assert!(refused.stderr.contains("commit your own changes of it first"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("commit your own changes first"), "{}", refused.stderr);
     }
     assert_eq!(repo.read("list.txt"), LINES.replace("two", "2"));
     assert!(!repo.dir.join("added.txt").exists(), "all or nothing");
@@ -90,9 +90,9 @@ fn a_real_conflict_changes_nothing_and_its_hint_leads_on() {
     assert!(both.contains("\n2\n") && both.contains("\nTWO\n") && both.contains("<<<<<<<"), "{both}");
 }
 
-/// In place the files have the result already; what the user made of it since is left alone by a commit of the result.
+/// In place the files already have the result; committing it leaves later user edits uncommitted.
 #[test]
-fn in_place_a_commit_leaves_later_edits_of_the_same_lines_alone() {
+fn in_place_commit_keeps_later_user_edits() {
     let env = TestEnv::new(RALPH);
     let repo = ran(&env, "place", &[]);
     let mine = "one\nTWO, and more\nthree\nfour\nfive\n";
@@ -104,7 +104,7 @@ fn in_place_a_commit_leaves_later_edits_of_the_same_lines_alone() {
 }
 
 #[test]
-fn what_was_committed_by_hand_is_not_listed_again() {
+fn manually_committed_changes_are_not_listed_again() {
     let env = TestEnv::new(RALPH);
     let repo = ran(&env, "partly", &[]);
     repo.git(&["add", "added.txt"]);
@@ -115,7 +115,7 @@ fn what_was_committed_by_hand_is_not_listed_again() {
 }
 
 #[test]
-fn hooks_that_did_not_run_on_the_commit_are_named_with_the_way_to_run_them() {
+fn skipped_commit_hooks_are_named_with_a_way_to_run_them() {
     let env = TestEnv::new(RALPH);
     let repo = ran(&env, "hooks", &["--worktree"]);
     let quiet = ran(&env, "quiet", &["--worktree"]);
@@ -135,7 +135,7 @@ fn hooks_that_did_not_run_on_the_commit_are_named_with_the_way_to_run_them() {
 }
 
 #[test]
-fn hooks_of_the_repo_that_the_result_changes_are_to_be_looked_at_first() {
+fn changed_repo_hooks_must_be_reviewed_first() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "own", &[("PROMPT.md", "# Task\n"), (".hooks/commit-msg", "#!/bin/sh\n")]);
     std::fs::set_permissions(repo.dir.join(".hooks/commit-msg"), std::fs::Permissions::from_mode(0o755))
@@ -155,9 +155,9 @@ fn hooks_of_the_repo_that_the_result_changes_are_to_be_looked_at_first() {
     );
 }
 
-/// A run that began with uncommitted files of the user's: a fork of it has them before it, too, and its branch does not.
+/// A run that started with uncommitted user files: its fork starts with them, too, and its branch doesn't have them.
 #[test]
-fn a_fork_has_the_uncommitted_files_that_the_first_run_began_with() {
+fn fork_starts_with_the_original_uncommitted_files() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "fork", &[("PROMPT.md", "# Task\n"), ("list.txt", LINES)]);
     repo.write("mine.txt", "mine\n");
@@ -165,7 +165,7 @@ fn a_fork_has_the_uncommitted_files_that_the_first_run_began_with() {
     let works = "cat mine.txt >> seen.txt; n=$(grep -c . seen.txt); echo part $n >> part.txt; echo '<promise>COMPLETE</promise>'";
     let agents =
         [repo.agent("stub", works), repo.agent("other", &format!("sed -i s/^one/ONE/ list.txt; {works}"))];
-    // The check needs what is not committed.
+    // The check needs the uncommitted file.
     repo.configure(
         &agents,
         "grep -q mine mine.txt && grep -q 'part 2' part.txt",
@@ -177,14 +177,14 @@ fn a_fork_has_the_uncommitted_files_that_the_first_run_began_with() {
     for (at, agent) in [("0", "stub"), ("1", "stub"), ("1", "other")] {
         let id = first["run_id"].as_str().unwrap();
         let fork = repo.ralph(&["fork", id, "--at", at, "--agent", agent]).exits(0);
-        let told = "your uncommitted changes that run";
+        let told = "your uncommitted changes from the start of run";
         assert!(fork.stderr.contains(told) && fork.stderr.contains("`mine.txt`"), "{at}: {}", fork.stderr);
         assert!(fork.stderr.contains("Proven"), "{at}: {}", fork.stderr);
         let run = repo.ralph(&["status", "--json"]).exits(0).json()["run_id"].as_str().unwrap().to_owned();
         let branch = format!("ralph/{run}");
         let files = repo.git(&["ls-tree", "-r", "--name-only", &branch]);
         assert!(files.contains("part.txt") && !files.contains("mine.txt"), "{at}: {files}");
-        // What is taken home is the work, on top of what the user has not committed.
+        // The result is applied on top of the user's uncommitted changes.
         let diff = repo.ralph(&["diff", &run]).exits(0).stdout;
         assert!(!diff.contains("b/mine.txt") && !diff.contains("+FIVE"), "{at}: {diff}");
         repo.ralph(&["apply", &run]).exits(0);
@@ -198,7 +198,7 @@ fn a_fork_has_the_uncommitted_files_that_the_first_run_began_with() {
 }
 
 #[test]
-fn a_worktree_says_what_of_the_users_it_begins_without() {
+fn worktree_reports_the_uncommitted_files_it_lacks() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "beside", &[("PROMPT.md", "# Task\n"), ("list.txt", LINES)]);
     repo.stub("echo x > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
@@ -208,26 +208,26 @@ fn a_worktree_says_what_of_the_users_it_begins_without() {
     repo.write("list.txt", "other\n");
     let done = repo.run(&["--worktree"]).exits(0);
     let said =
-        "your uncommitted changes stay in your folder, the agent works without them: `list.txt`, `mine.txt`";
+        "your uncommitted changes stay in your folder; the agent doesn't get them: `list.txt`, `mine.txt`";
     assert!(done.stderr.contains(said), "{}", done.stderr);
 }
 
-/// A fork that finds everything done has a result all the same: that of the first run.
+/// A fork that has nothing to do still has a result: that of the first run.
 #[test]
-fn a_proven_fork_without_changes_of_its_own_says_how_to_take_the_result() {
+fn proven_fork_without_changes_says_how_to_apply_the_result() {
     let env = TestEnv::new(RALPH);
     let repo = ran(&env, "done", &["--worktree"]);
     let agents = [repo.agent("idle", "echo 'Nothing to do.'; echo '<promise>COMPLETE</promise>'")];
     repo.configure(&agents, "grep -q TWO list.txt", &json!({}));
     let fork = repo.ralph(&["fork", "--at", "1", "--agent", "idle"]).exits(0);
-    assert!(fork.stderr.contains("brings the result, which is that of the first run"), "{}", fork.stderr);
+    assert!(fork.stderr.contains("copies the result (that of the first run"), "{}", fork.stderr);
     repo.ralph(&["apply"]).exits(0);
     assert_eq!(repo.read("added.txt"), "new\n");
 }
 
-/// The price note of a fork is about the agents of the fork.
+/// A fork's price note is about the fork's agents.
 #[test]
-fn a_fork_speaks_of_its_own_agents() {
+fn fork_reports_its_own_agents() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "agents", &[("PROMPT.md", "# Task\n")]);
     let works = "echo x > part.txt; echo '<promise>COMPLETE</promise>'";
@@ -239,7 +239,7 @@ fn a_fork_speaks_of_its_own_agents() {
 }
 
 #[test]
-fn a_clone_of_another_repo_is_not_recommended_to_be_applied_here() {
+fn clone_of_another_repo_does_not_suggest_apply() {
     let env = TestEnv::new(RALPH);
     let here = TestRepo::new(&env, "here", &[("readme.txt", "other\n")]);
     let other = TestRepo::new(&env, "other", &[("PROMPT.md", "# Task\n"), ("list.txt", LINES)]);

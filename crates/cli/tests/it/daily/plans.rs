@@ -1,4 +1,4 @@
-//! Plans and working folders: what sessions are told of them, and what they may not change.
+//! Plans and working folders: what sessions see of them and may not change.
 
 use super::RALPH;
 use ralph_loop_testkit::{TestEnv, TestRepo};
@@ -47,7 +47,7 @@ fn prompt(repo: &TestRepo<'_>, n: u32) -> String {
 const PASS: &str = r#"pass() { sed -i "/\"id\": \"$1\"/,/passes/ s/\"passes\": false/\"passes\": true/" ralph/tasks.json; }"#;
 
 #[test]
-fn the_next_story_and_the_last_learnings_stand_in_every_prompt() {
+fn every_prompt_has_the_next_story_and_last_learnings() {
     let env = TestEnv::new(RALPH);
     let agent = format!(
         "{PASS}\ncase $i in 1) echo a > a.txt; pass US-001; echo '- learnt: the letter is a' >> ralph/progress.txt;; *) echo b > b.txt; pass US-002;; esac"
@@ -74,7 +74,7 @@ fn the_next_story_and_the_last_learnings_stand_in_every_prompt() {
 }
 
 #[test]
-fn entries_of_the_progress_only_grow_and_its_top_may_change() {
+fn progress_entries_are_append_only_below_the_header() {
     let env = TestEnv::new(RALPH);
     let agent = format!(
         "{PASS}\npass US-001; pass US-002; echo a > a.txt\nprintf '# Progress\\n\\n## Patterns\\n- four spaces\\n\\n---\\n## Mine\\n- new\\n' > ralph/progress.txt"
@@ -93,7 +93,7 @@ fn entries_of_the_progress_only_grow_and_its_top_may_change() {
 }
 
 #[test]
-fn a_broken_or_changed_plan_is_told_with_its_path_its_field_and_the_reason() {
+fn broken_plan_is_reported_with_path_field_and_reason() {
     for (change, told) in [
         (
             "sed -i 's/\"b.txt exists\"//' ralph/tasks.json",
@@ -114,7 +114,7 @@ fn a_broken_or_changed_plan_is_told_with_its_path_its_field_and_the_reason() {
 }
 
 #[test]
-fn with_a_working_folder_memory_is_where_the_prompt_says_and_never_part_of_the_work() {
+fn working_folder_memory_is_not_part_of_the_result() {
     let env = TestEnv::new(RALPH);
     let task = json!({"task": "Make c.txt", "repository": {"working_dir": "packages/a"},
         "git": {"feature_branch": "feature/c"},
@@ -142,9 +142,9 @@ fn with_a_working_folder_memory_is_where_the_prompt_says_and_never_part_of_the_w
     assert!(names.contains("packages/a/c.txt") && !names.contains(".ralph"), "{names}");
 }
 
-/// Thousands of stories: what the engine itself takes for them counts, so the time of a run is its end, whatever sessions take.
+/// Thousands of stories: the engine's own time counts against the run's time limit.
 #[test]
-fn a_plan_of_thousands_of_stories_ends_with_its_time_and_is_marked_in_time() {
+fn plan_with_thousands_of_stories_stays_fast() {
     let env = TestEnv::new(RALPH);
     let story = |n: u32| {
         let needs: Vec<String> = (n > 0).then(|| format!("US-{}", n - 1)).into_iter().collect();
@@ -169,7 +169,7 @@ fn a_plan_of_thousands_of_stories_ends_with_its_time_and_is_marked_in_time() {
         let agent = repo.agent("stub", &format!("cat > /dev/null\n{work}\necho worked"));
         repo.configure(&[agent], "sh test.sh", &json!({"stuck_detection": {"disabled": true}}));
     };
-    // One story a session, and sessions that take no time.
+    // One story per session, and sessions that take no time.
     configure(one);
     let run = repo.ralph(&[RUN, &["--json", "-n", "4000", "--max-seconds", "6"]].concat()).exits(1).json();
     assert_eq!(run["reason"], "timeout", "{run}");

@@ -1,5 +1,4 @@
-//! Every reader of what others may have written, given bytes that nobody would write: none panics, takes more memory than its
-//! input is worth, or never comes to an end.
+//! Fuzzes every reader of untrusted input: none panics, uses more memory than its input justifies, or runs forever.
 //!
 //! On every change the kept inputs (`fuzz/corpus/READER/`) are read, and some thousand that are made from them; the same ones
 //! each time. `RALPH_FUZZ_SECONDS=600 cargo nextest run -p ralph-loop-cli fuzz::` tries new ones for so long per reader
@@ -17,19 +16,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Inputs that are made on every change.
+/// Inputs that are generated on every change.
 const SHORT: u64 = 500;
 /// The longest input.
 const INPUT_MAX: usize = 64 * 1024;
-/// Memory that a reader may take at once: so much, and so many times its input.
+/// Memory limit of a reader: a base amount and a factor of the input size.
 const MEMORY_MAX: usize = 48 * 1024 * 1024;
 const MEMORY_PER_BYTE: usize = 512;
-/// An input that keeps a reader busy for longer has found something.
+/// An input that takes a reader longer than this is a finding.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Inputs that are remembered because something new was seen with them.
+/// Maximum number of inputs kept because they reached something new.
 const REMEMBERED: usize = 4000;
 
-/// Reads an input and says in a number what it has seen: an input with a new number is worth going on from.
+/// Reads an input and returns a number for what it has seen. Inputs with a new number are mutated further.
 type Reader = fn(&[u8]) -> u64;
 
 macro_rules! readers {
@@ -42,7 +41,7 @@ macro_rules! readers {
         )+
 
         #[test]
-        fn every_reader_has_inputs_that_are_kept_and_every_input_a_reader() {
+        fn every_reader_has_a_corpus_and_every_corpus_a_reader() {
             let mut known = vec![$(stringify!($name)),+];
             known.sort_unstable();
             let folders = std::fs::read_dir(corpus("")).expect("the corpus").flatten();
@@ -136,11 +135,11 @@ fn fuzz(name: &'static str, reader: Reader) {
     }
 }
 
-/// Reads one input; the error says what is wrong with its reader.
+/// Reads one input; the error describes the reader's fault.
 fn attempt(reader: Reader, input: &[u8]) -> Result<u64, String> {
     memory::begin();
     let shape = catch_unwind(AssertUnwindSafe(|| reader(input)));
-    let (taken, allowed) = (memory::most(), MEMORY_MAX + MEMORY_PER_BYTE * input.len());
+    let (taken, allowed) = (memory::peak(), MEMORY_MAX + MEMORY_PER_BYTE * input.len());
     let shape = shape.map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
@@ -152,14 +151,14 @@ fn attempt(reader: Reader, input: &[u8]) -> Result<u64, String> {
     Ok(shape)
 }
 
-/// Puts an input into the corpus, where it is read on every change from now on.
+/// Adds an input to the corpus, so that every later change is tested with it.
 fn keep(name: &str, input: &[u8]) -> PathBuf {
     let path = corpus(name).join(format!("found-{:016x}", readers::hash(input)));
     std::fs::write(&path, input).expect("an input can be kept");
     path
 }
 
-/// Keeps an input that its reader never comes back from, or that ends the process.
+/// Keeps an input whose reader hangs or ends the process.
 struct Watch {
     current: PathBuf,
     begun: std::sync::Arc<AtomicU64>,
@@ -188,7 +187,7 @@ impl Watch {
 
     fn begins(&self, input: &[u8]) {
         self.begun.fetch_add(1, Ordering::Relaxed);
-        // A stack that is used up ends the process: what it was reading is found here.
+        // A stack overflow ends the process; this file then has the input.
         std::fs::write(&self.current, input).expect("an input can be noted");
     }
 }

@@ -1,7 +1,7 @@
-//! Handing over while everything breaks: the runner is killed, its machine is lost, the code host fails before and after it has
-//! done what was asked. Every run ends proven, with exactly one pull request, no iteration lost, no comment or commit doubled.
+//! Handover under failures: the runner is killed, its machine is lost, the code host fails before and after it has handled a
+//! request. Every run ends proven, with exactly one pull request, no iteration lost, no comment or commit doubled.
 //!
-//! A short form runs always; `RALPH_TORTURE=full` runs the whole.
+//! A short form always runs; `RALPH_TORTURE=full` runs all of it.
 #![allow(clippy::disallowed_methods, reason = "tests start and kill processes")]
 
 use crate::RALPH;
@@ -41,7 +41,8 @@ impl<'a> World<'a> {
         repo.git(&["remote", "add", "origin", &fake.git_url()]);
         let agent = repo.agent("stub", AGENT);
         let check = "for n in 1 2 3; do grep -qx \"part $n\" part$n.txt || exit 1; done";
-        let more = json!({ "publish": "pr", "poll_seconds": 0.02, "max_iterations": 20, "pr": { "labels": ["ralph"] } });
+        env.user_config(&json!({ "publish": "pr" }));
+        let more = json!({ "poll_seconds": 0.02, "max_iterations": 20, "pr": { "labels": ["ralph"] } });
         repo.configure(&[agent], check, &more);
         let world = Self { env, fake, repo, round: 0 };
         let login = format!("http://x-access-token:{}@{}", world.fake.token(), &world.fake.git_url()[7..]);
@@ -50,7 +51,7 @@ impl<'a> World<'a> {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        // Every round is a machine of its own.
+        // Every round uses a new machine.
         let state = self.env.path(&format!("state-{}", self.round));
         let mut command = self.env.ralph_command(&self.repo.dir, args);
         command
@@ -64,7 +65,7 @@ impl<'a> World<'a> {
         self.command(&["run", "--isolation", "none", "--worktree", "--json", "--issue", &issue.to_string()])
     }
 
-    /// Restarts until the run ends by itself; a person's `resume` is all that is ever needed.
+    /// Restarts until the run ends; `resume` is the only command it ever needs.
     fn until_proven(&self, what: &str) -> Finished {
         for _ in 0..12 {
             let id = self.run_id();
@@ -95,7 +96,7 @@ impl<'a> World<'a> {
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// What must be true at the end, whatever happened on the way.
+    /// Asserts what must hold at the end, whatever happened before.
     fn check(&self, what: &str, id: &str, issue: u64) {
         let events = self.events(id);
         let seqs: Vec<u64> = events.iter().map(|e| e["seq"].as_u64().unwrap()).collect();
@@ -143,7 +144,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// Requests that can fail, and how.
+/// Requests that can fail, and their failures.
 fn faults(random: &mut Random) -> (&'static str, Fault) {
     let parts = [
         "POST /repos/octo/app/pulls",
@@ -168,7 +169,7 @@ fn faults(random: &mut Random) -> (&'static str, Fault) {
 }
 
 #[test]
-fn whatever_breaks_a_run_ends_proven_with_one_pull_request() {
+fn interrupted_handover_ends_proven_with_one_pull_request() {
     let env = TestEnv::new(RALPH);
     let mut world = World::new(&env);
     let rounds = torture::rounds(8, 120);
@@ -177,7 +178,7 @@ fn whatever_breaks_a_run_ends_proven_with_one_pull_request() {
     for round in 0..rounds {
         world.round = round;
         let issue = world.fake.add_issue(&format!("Round {round}"), "Write `part1.txt` to `part3.txt`.", &[]);
-        // The first one shows how long a run takes.
+        // The first round measures how long a run takes.
         let kind = if round == 0 { 9 } else { random.below(4) };
         let mut what = format!(
             "round {round}: {}",
@@ -214,7 +215,7 @@ fn whatever_breaks_a_run_ends_proven_with_one_pull_request() {
                 whole = begun.elapsed().as_millis() as u64;
             }
             if code != Some(0) && world.run_id().is_empty() {
-                // Refused before it began: the host failed while it was asked what may be done.
+                // Refused before the start: the host failed during the permission check.
                 TestEnv::finish(&mut world.start(issue)).exits(0);
             } else if code != Some(0) {
                 world.until_proven(&what);
@@ -234,7 +235,7 @@ fn whatever_breaks_a_run_ends_proven_with_one_pull_request() {
             if kind == 1 && pushed.is_some_and(|commit| !commit.is_empty()) && !over {
                 what.push_str(" (from the state ref)");
                 let state = env.path(&format!("state-{round}"));
-                // What the killed engine had started may write for a moment yet.
+                // Child processes of the killed engine may still write for a moment.
                 until("the machine is lost", || match std::fs::remove_dir_all(&state) {
                     Ok(()) => Some(()),
                     Err(_) => (!state.exists()).then_some(()),

@@ -1,5 +1,5 @@
 //! The real agent CLIs, in the versions of `scripts/agent-clis`, driven by the real `ralph` against a scripted model on
-//! this machine: each edits a file to a proven end, and each fault of a provider is read as what it is.
+//! this machine: each run is proven, and each provider failure is recognized.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 pub mod machine;
@@ -9,8 +9,8 @@ mod settings;
 use machine::{Machine, programs};
 use ralph_loop_testkit::model_server::ModelServer;
 
-/// A whole run: the CLI writes a file, runs a command, promises; the verifier agrees.
-fn works_to_a_proven_end(cli: &'static str) {
+/// A whole run: the CLI writes a file, runs a command and promises; the check passes.
+fn run_is_proven(cli: &'static str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let machine = Machine::new(cli, &programs);
@@ -21,26 +21,26 @@ fn works_to_a_proven_end(cli: &'static str) {
     assert_eq!(run["files_changed"], serde_json::json!(["hello.txt"]), "{run}");
     assert!(repo.read("hello.txt").ends_with("shell-ran\n"), "{:?}", repo.read("hello.txt"));
     let read = repo.ralph(&["logs", "-o"]).exits(0).stdout;
-    assert!(read.lines().any(|line| line.starts_with("> ")), "no tool call in words:\n{read}");
+    assert!(read.lines().any(|line| line.starts_with("> ")), "no tool call as text:\n{read}");
     assert!(!read.lines().any(|line| line.starts_with("{\"")), "data among the words:\n{read}");
     let followed = repo.ralph(&["logs", "-f"]).exits(0).stdout;
     assert!(followed.contains("            > "), "no line for a tool call:\n{followed}");
     let sessions = repo.events_named("session_ended");
     assert_eq!(sessions.len(), 1, "{sessions:?}");
     let usage = &sessions[0]["usage"];
-    // Three turns of 1200 fresh and 800 cached tokens; some CLIs ask something beside the work.
+    // Three turns of 1200 fresh and 800 cached tokens; some CLIs make side requests.
     assert!(usage["tokens"]["input"].as_u64().unwrap() >= 3600, "{usage}");
     assert!(usage["tokens"]["cached"].as_u64().unwrap() >= 2400, "{usage}");
     assert!(usage["tokens"]["output"].as_u64().unwrap() >= 120, "{usage}");
     assert!(usage["model"].is_string(), "{usage}");
-    // Two of them tell what they cost; for the others the price list does.
+    // Two of them report their cost; the others use the price list.
     let basis = if matches!(cli, "claude" | "opencode") { "reported" } else { "estimated" };
     assert_eq!(usage["basis"], basis, "{usage}");
     assert!(usage["cost"].as_f64().is_some_and(|cost| cost > 0.001), "{usage}");
 }
 
-/// How `ralph probe` calls the end of a session in which the provider does what `scenario` says.
-fn fault_is_read_as(cli: &'static str, scenario: &str, word: &str) {
+/// Asserts the name that `ralph probe` gives to the end of a session in `scenario`.
+fn assert_fault_outcome(cli: &'static str, scenario: &str, word: &str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let machine = Machine::new(cli, &programs);
@@ -52,41 +52,41 @@ fn fault_is_read_as(cli: &'static str, scenario: &str, word: &str) {
     assert_eq!(report["end"], word, "{report}");
 }
 
-/// A test for each fault of a provider and the word that a run has for it.
+/// A test for each provider failure and the run's name for it.
 macro_rules! faults_of {
     ($cli:ident: $($scenario:ident => $word:literal),+ $(,)?) => {
         mod $cli {
             $(#[test]
             fn $scenario() {
-                super::fault_is_read_as(stringify!($cli), stringify!($scenario), $word);
+                super::assert_fault_outcome(stringify!($cli), stringify!($scenario), $word);
             })+
         }
     };
 }
 
 #[test]
-fn claude_works_to_a_proven_end() {
-    works_to_a_proven_end("claude");
+fn claude_run_is_proven() {
+    run_is_proven("claude");
 }
 
 #[test]
-fn codex_works_to_a_proven_end() {
-    works_to_a_proven_end("codex");
+fn codex_run_is_proven() {
+    run_is_proven("codex");
 }
 
 #[test]
-fn gemini_works_to_a_proven_end() {
-    works_to_a_proven_end("gemini");
+fn gemini_run_is_proven() {
+    run_is_proven("gemini");
 }
 
 #[test]
-fn opencode_works_to_a_proven_end() {
-    works_to_a_proven_end("opencode");
+fn opencode_run_is_proven() {
+    run_is_proven("opencode");
 }
 
 #[test]
-fn qwen_works_to_a_proven_end() {
-    works_to_a_proven_end("qwen");
+fn qwen_run_is_proven() {
+    run_is_proven("qwen");
 }
 
 faults_of! {
@@ -162,7 +162,7 @@ faults_of! {
     nomodel => "agent failed",
 }
 
-// It waits out limits and an overloaded provider in silence, so those are left to the idle time-out.
+// It waits silently for limits and an overloaded provider, so the idle timeout ends those.
 faults_of! {
     qwen:
     auth => "not logged in",
@@ -172,7 +172,8 @@ faults_of! {
     streamcut => "provider overloaded",
 }
 
-/// The same in the sandbox, in the user's own folder, as the README's first command does it: the CLI finds its own parts, its login and the model's server.
+/// The same in the sandbox in the user's folder, like the README's first command: the CLI finds its files, its login and the
+/// model's server.
 fn works_in_the_sandbox(cli: &'static str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();

@@ -1,5 +1,5 @@
-//! One whole story with a real agent CLI: a repo of a thousand files with the user's own mess in it, half of the work, a
-//! kill in the middle of a session, a plan limit that is waited out, and a proven end that leaves the mess as it was.
+//! One long run with a real agent CLI: a repo of a thousand files with uncommitted user files, a kill during a session, a wait
+//! for a plan limit, and a proven end that leaves the user's files unchanged.
 
 use crate::long::real_agents::machine::{Machine, programs};
 use ralph_loop_testkit::TestRepo;
@@ -7,7 +7,7 @@ use ralph_loop_testkit::env::until;
 use ralph_loop_testkit::model_server::{Action, Fault, FaultKind, ModelServer, Script, Turn};
 use std::process::{Command, Stdio};
 
-/// A thousand committed files, then what a user leaves lying about.
+/// A thousand committed files and the user's uncommitted ones.
 fn fill(repo: &TestRepo<'_>) {
     for folder in 0..50 {
         for file in 0..20 {
@@ -28,7 +28,7 @@ fn fill(repo: &TestRepo<'_>) {
     std::os::unix::fs::symlink("../nowhere", repo.dir.join("dangling")).unwrap();
 }
 
-/// Everything of the user's that must be as it was.
+/// All user files that must stay unchanged.
 fn mess(repo: &TestRepo<'_>) -> String {
     let status = repo.git(&["status", "--porcelain=v1", "-z", "--", ".", ":!result.txt"]);
     let staged = repo.git(&["diff", "--cached"]);
@@ -39,14 +39,14 @@ fn mess(repo: &TestRepo<'_>) -> String {
     format!("{status:?}\n{staged}\n{texts:?}\n{}", repo.git(&["log", "--oneline", "--branches", "--", "src"]))
 }
 
-/// A run in the background, as a user on a plan has it: with a token, not with a key.
+/// A background run of a user with a subscription: with a token, not a key.
 fn on_a_plan(mut command: Command) -> Command {
     command.env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CODE_OAUTH_TOKEN", "scripted");
     command
 }
 
 #[test]
-fn a_kill_and_a_limit_on_the_way_to_a_proven_end() {
+fn claude_run_survives_a_kill_and_a_rate_limit() {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     server.script(
@@ -56,7 +56,7 @@ fn a_kill_and_a_limit_on_the_way_to_a_proven_end() {
                 Turn::new([Action::shell("printf 'half\\n' > result.txt")]),
                 Turn::new([Action::text("Half of it is there.")]),
             ],
-            // The second session begins to work and is then waited for in vain.
+            // The second session starts to work and then hangs.
             vec![
                 Turn::new([Action::shell("printf 'half\\nmore\\n' > result.txt")]),
                 Turn { wait_ms: 600_000, ..Turn::new([Action::text("never said")]) },
@@ -78,7 +78,7 @@ fn a_kill_and_a_limit_on_the_way_to_a_proven_end() {
     repo.write(".ralph/config.json", &config);
     let before = mess(&repo);
 
-    // The first life: one iteration, and a kill while the agent waits for its model.
+    // First process: one iteration, and a kill while the agent waits for its model.
     let first = server.base_url("first", "story");
     let mut ralph = on_a_plan(machine.command(&repo, &first, &["run", "--isolation", "none", "--json"]))
         .stdout(Stdio::null())
@@ -90,7 +90,7 @@ fn a_kill_and_a_limit_on_the_way_to_a_proven_end() {
     ralph.wait().unwrap();
     assert_eq!(repo.events_named("iteration_ended").len(), 1);
 
-    // The second life: the plan's limit is waited out exactly, then the work is done.
+    // Second process: it waits until the plan's limit ends, then finishes the work.
     let second = server.base_url("second", "story");
     let done = on_a_plan(machine.command(&repo, &second, &["resume", "--json"])).output().unwrap();
     let stderr = String::from_utf8_lossy(&done.stderr);

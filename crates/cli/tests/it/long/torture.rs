@@ -1,7 +1,7 @@
-//! Killed at every named boundary, at random instants, and cut at every line of its journal: every run ends proven, with
-//! no event lost or doubled, no commit doubled, and the same end as a run that nobody killed.
+//! Runs that are killed at every named boundary and at random times, or whose journal is truncated at any line: every run ends
+//! proven, with no event lost or doubled, no commit doubled, and the same end as an undisturbed run.
 //!
-//! A short form runs always; `RALPH_TORTURE=full` runs the whole.
+//! A short form always runs; `RALPH_TORTURE=full` runs all of it.
 #![allow(clippy::disallowed_methods, reason = "tests start and kill processes")]
 
 use crate::RALPH;
@@ -36,8 +36,8 @@ struct Torture<'a> {
     run: &'static [&'static str],
 }
 
-/// How far a run must be like one that nobody killed. A killed agent leaves its part to a later iteration; a cut journal
-/// finds the files of its lost future.
+/// How closely a run must match an undisturbed one. A killed agent leaves its part to a later iteration; a truncated journal
+/// finds files of iterations that it no longer lists.
 #[derive(Clone, Copy, PartialEq)]
 enum Exact {
     End,
@@ -70,21 +70,21 @@ impl<'a> Torture<'a> {
         TestEnv::finish(command.env(key, value))
     }
 
-    /// Restarts until the run ends by itself.
+    /// Restarts until the run ends.
     fn restart(&self) -> Finished {
         let done = self.repo.ralph(self.run);
-        self.no_survivors();
+        self.assert_no_survivors();
         done
     }
 
-    fn no_survivors(&self) {
+    fn assert_no_survivors(&self) {
         let text = std::fs::read_to_string(self.env.path("survivors")).unwrap_or_default();
         for pid in text.lines().filter_map(|l| l.trim().parse().ok()) {
             until(&format!("the end of process {pid}"), || (!is_alive(pid)).then_some(()));
         }
     }
 
-    /// What must be true at the end, however often the run was killed.
+    /// Asserts what must hold at the end, however often the run was killed.
     fn check(&self, what: &str, exact: Exact) {
         let events = self.repo.events();
         let seqs: Vec<u64> = events.iter().map(|e| e["seq"].as_u64().unwrap()).collect();
@@ -135,7 +135,7 @@ impl<'a> Torture<'a> {
         let proof: serde_json::Value = serde_json::from_str(&self.repo.run_file("proof.json")).unwrap();
         assert_eq!(proof["passed"], true, "{what}");
         assert_eq!(proof["commit"].as_str().unwrap(), self.repo.git(&["rev-parse", &work]), "{what}");
-        // The user's own is as it was, and nothing of it was committed.
+        // The user's files are unchanged and uncommitted.
         assert_eq!(self.repo.read("mine.txt"), "the user's own, not committed\n", "{what}");
         assert_eq!(
             self.repo.git(&["status", "--porcelain", "--untracked-files=all"]),
@@ -145,7 +145,7 @@ impl<'a> Torture<'a> {
         assert_eq!(self.repo.git(&["stash", "list"]), "", "{what}");
     }
 
-    /// As before the run, for the next round.
+    /// Restores the state before the run for the next round.
     fn reset(&self) {
         for n in 1..=4 {
             let _ = std::fs::remove_file(self.repo.dir.join(format!("part{n}.txt")));
@@ -157,14 +157,14 @@ impl<'a> Torture<'a> {
 }
 
 #[test]
-fn killed_at_every_named_boundary_a_run_ends_as_if_nothing_had_happened() {
+fn run_killed_at_every_boundary_ends_the_same() {
     let env = TestEnv::new(RALPH);
     at_every_boundary(&Torture::new(&env), "");
 }
 
-/// The agent works on a copy of the tree: what is handed back is whole, too, wherever the hand-back is cut off.
+/// The agent works on a copy of the tree: the copied-back result is complete, wherever the run is killed.
 #[test]
-fn killed_at_every_named_boundary_a_fenced_run_in_place_ends_as_if_nothing_had_happened() {
+fn sandboxed_run_killed_at_every_boundary_ends_the_same() {
     let env = TestEnv::new(RALPH);
     at_every_boundary(
         &Torture { run: FENCED, ..Torture::new(&env) },
@@ -174,7 +174,7 @@ fn killed_at_every_named_boundary_a_fenced_run_in_place_ends_as_if_nothing_had_h
     assert!(copies <= 1, "{copies} copies of runs that are over are left");
 }
 
-/// `some` names the boundaries that the short form looks at.
+/// `some` names the boundaries of the short form.
 fn at_every_boundary(torture: &Torture<'_>, some: &str) {
     let trace = torture.env.path("trace");
     let first = torture.start_with("RALPH_TRACE", trace.to_str().unwrap());
@@ -184,7 +184,7 @@ fn at_every_boundary(torture: &Torture<'_>, some: &str) {
     }
     first.exits(0);
     torture.check("unkilled", Exact::Commits);
-    torture.no_survivors();
+    torture.assert_no_survivors();
     let text = std::fs::read_to_string(&trace).unwrap();
     let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
     for name in text.lines().filter_map(|l| Some(l.split_once(' ')?.1)) {
@@ -203,7 +203,7 @@ fn at_every_boundary(torture: &Torture<'_>, some: &str) {
             let fault = format!("{name}#{n}");
             let killed = torture.start_with("RALPH_FAULT", &fault);
             assert_eq!(killed.code, None, "{fault} did not kill: {}", killed.stderr);
-            torture.no_survivors();
+            torture.assert_no_survivors();
             if name != "finish.after" {
                 let again = torture.restart().exits(0);
                 assert!(again.stderr.contains("continuing unfinished run"), "{fault}: {}", again.stderr);
@@ -229,7 +229,7 @@ fn kill(pid: u32) {
 }
 
 #[test]
-fn killed_at_random_instants_a_run_ends_proven() {
+fn run_killed_at_random_times_ends_proven() {
     let env = TestEnv::new(RALPH);
     let torture = Torture::new(&env);
     let start = std::time::Instant::now();
@@ -253,7 +253,7 @@ fn killed_at_random_instants_a_run_ends_proven() {
             }
         }
         let first = TestEnv::wait(child);
-        torture.no_survivors();
+        torture.assert_no_survivors();
         let finished = torture.repo.kinds().iter().any(|k| k == "finished");
         if !finished {
             torture.restart().exits(0);
@@ -265,7 +265,7 @@ fn killed_at_random_instants_a_run_ends_proven() {
 }
 
 #[test]
-fn a_journal_cut_at_any_line_with_torn_artifacts_is_finished_again() {
+fn run_with_a_truncated_journal_and_torn_artifacts_finishes() {
     let env = TestEnv::new(RALPH);
     let torture = Torture::new(&env);
     torture.repo.ralph(RUN).exits(0);
@@ -290,7 +290,7 @@ fn a_journal_cut_at_any_line_with_torn_artifacts_is_finished_again() {
         copy(&pristine, &torture.repo.dir);
         std::fs::remove_dir_all(&dir).unwrap();
         copy(&pristine_record, &dir);
-        // As after a power cut on a machine whose other copy was lost as well: no sealed one.
+        // As after a power cut that also lost the sealed copy.
         let _ = std::fs::remove_dir_all(env.path("state/ralph/seals"));
         std::fs::write(&journal, &whole[..cut]).unwrap();
         let _ = std::fs::remove_file(torture.repo.dir.join(".ralph/state.json"));
@@ -309,7 +309,7 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
 fn tear(dir: &std::path::Path) {
     for entry in std::fs::read_dir(dir).unwrap().flatten() {
         let path = entry.path();
-        // What git remembers, and where the lock is, are no artifacts.
+        // Git's own data and the lock aren't artifacts.
         if ["git", "copy-git", "grown", "lock"].iter().any(|n| path.ends_with(n)) {
             continue;
         }

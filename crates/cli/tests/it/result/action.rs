@@ -1,4 +1,4 @@
-//! The step of the GitHub Action against a GitHub of our own: who may start a run, what never does, and what is left behind.
+//! The GitHub Action's step against a fake GitHub: who may start a run, what never does, and what it leaves behind.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 use crate::RALPH;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 const AGENT: &str = "env > \"$HOME/seen\"\necho done > part.txt\necho '::warning::an agent said so'\necho '<promise>COMPLETE</promise>'\n";
 
-/// A checkout as the runner has it, with its own GitHub.
+/// A checkout as on the runner, with its own GitHub.
 struct Job<'a> {
     env: &'a TestEnv,
     fake: FakeGitHub,
@@ -58,7 +58,7 @@ impl<'a> Job<'a> {
         std::fs::read_to_string(self.env.path(name)).unwrap()
     }
 
-    /// The event of a label or a comment on an issue, as it was written.
+    /// The event of a label or a comment on an issue.
     fn issue(&self, number: u64, title: &str, body: &str, more: Value) -> Value {
         let mut event = json!({
             "issue": { "number": number, "title": title, "body": body },
@@ -71,7 +71,7 @@ impl<'a> Job<'a> {
     }
 
     #[track_caller]
-    fn starts_nothing(&self, name: &str, event: &Value, why: &str) {
+    fn assert_starts_nothing(&self, name: &str, event: &Value, why: &str) {
         let done = self.step(name, event, &[]).exits(0);
         assert!(done.stdout.contains("nothing was run") && done.stdout.contains(why), "{}", done.stdout);
         assert_eq!(self.written("output"), "started=false\nsuccess=false\n");
@@ -88,7 +88,7 @@ fn has_python() -> bool {
 }
 
 #[test]
-fn a_label_by_somebody_who_may_write_becomes_a_pull_request() {
+fn label_by_a_writer_becomes_a_pull_request() {
     if !has_python() {
         return;
     }
@@ -105,20 +105,20 @@ fn a_label_by_somebody_who_may_write_becomes_a_pull_request() {
     let summary = job.written("summary");
     assert!(summary.contains("| result | proven |"), "{summary}");
     assert!(!job.repo.dir.join("hacked").exists());
-    // What is printed meanwhile is no command of the runner.
+    // Output in between isn't read as runner commands.
     let stop = done.stdout.lines().next().unwrap().strip_prefix("::stop-commands::").unwrap().to_owned();
     assert!(stop.len() >= 16 && done.stdout.contains(&format!("::{stop}::")), "{}", done.stdout);
     let (meanwhile, after) = done.stdout.split_once(&format!("::{stop}::")).unwrap();
     assert!(meanwhile.contains("iteration 1") && after.trim().is_empty(), "{}", done.stdout);
     assert_eq!(done.stderr, "", "what comes by another way may be read after the commands are on again");
-    // What steers the runner is not for what runs there.
+    // The run must not see the runner's control files.
     let seen = std::fs::read_to_string(job.env.path("home/seen")).unwrap();
     assert!(!seen.contains("GITHUB_ENV") && !seen.contains("of-the-runner"), "{seen}");
     assert!(!format!("{}{}{output}{summary}", done.stdout, done.stderr).contains(&job.fake.token()));
 }
 
 #[test]
-fn a_comment_and_a_schedule_start_runs_too() {
+fn comment_and_schedule_start_runs() {
     if !has_python() {
         return;
     }
@@ -145,7 +145,7 @@ fn a_comment_and_a_schedule_start_runs_too() {
 }
 
 #[test]
-fn strangers_pull_requests_and_edited_issues_start_nothing() {
+fn outside_pull_requests_and_edited_issues_start_nothing() {
     if !has_python() {
         return;
     }
@@ -162,34 +162,34 @@ fn strangers_pull_requests_and_edited_issues_start_nothing() {
     for (who, why) in [
         ("guest", "may not write"),
         ("stranger", "may not write"),
-        ("x[bot]", "not somebody"),
-        ("", "nobody"),
+        ("x[bot]", "x[bot] may not start a run"),
+        ("", "an unknown user"),
     ] {
-        job.starts_nothing("issues", &labeled_by(who), why);
+        job.assert_starts_nothing("issues", &labeled_by(who), why);
     }
     // A login is a name, not a path.
-    job.starts_nothing("issues", &labeled_by("../../../repos/octo/app"), "may not write");
+    job.assert_starts_nothing("issues", &labeled_by("../../../repos/octo/app"), "may not write");
     let other = json!({ "action": "labeled", "label": { "name": "bug" } });
-    job.starts_nothing("issues", &job.issue(number, title, body, other), "not the label");
+    job.assert_starts_nothing("issues", &job.issue(number, title, body, other), "not the label");
     let said = |text: &str| json!({ "action": "created", "comment": { "body": text, "user": { "login": "ralph-user" } } });
     for text in ["please /ralph", "/ralphs", ""] {
-        job.starts_nothing("issue_comment", &job.issue(number, title, body, said(text)), "no comment");
+        job.assert_starts_nothing("issue_comment", &job.issue(number, title, body, said(text)), "no comment");
     }
     let mut pull = job.issue(number, title, body, said("/ralph"));
     pull["issue"]["pull_request"] = json!({ "url": "x" });
-    job.starts_nothing("issue_comment", &pull, "no tasks");
+    job.assert_starts_nothing("issue_comment", &pull, "no tasks");
     for name in ["pull_request", "pull_request_target", "workflow_run", "push"] {
-        job.starts_nothing(name, &json!({}), "start nothing");
+        job.assert_starts_nothing(name, &json!({}), "start nothing");
     }
-    // What was allowed is not what stands there now.
+    // The approved text was changed since.
     let read = job.issue(number, title, "Write something harmless.", labeled.clone());
-    job.starts_nothing("issues", &read, "edited");
+    job.assert_starts_nothing("issues", &read, "edited");
     let bad = job.step("issues", &labeled_by("ralph-user"), &[("RALPH_ACTION_TOKEN", "wrong")]).exits(4);
     assert!(bad.stderr.contains("401"), "{}", bad.stderr);
 }
 
 #[test]
-fn prove_takes_the_commits_of_a_pull_request_and_nothing_else() {
+fn prove_checks_only_the_pull_request_commits() {
     if !has_python() {
         return;
     }

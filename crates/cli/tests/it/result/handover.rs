@@ -1,4 +1,4 @@
-//! Handing over through the real binary: pushes, one pull request, checks, reviews, issues, and going on elsewhere.
+//! Handover through the real binary: pushes, one pull request, checks, reviews, issues, and resuming on another machine.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 mod gates;
@@ -21,8 +21,8 @@ if [ $i -ge 3 ]; then echo '<promise>COMPLETE</promise>'; fi
 "#;
 const CHECK: &str = "test -f part1.txt && test -f part2.txt && test -f part3.txt";
 
-/// The text of a pull request without what differs from run to run.
-fn steady(body: &str) -> String {
+/// A pull request's text without the parts that differ between runs.
+fn normalize(body: &str) -> String {
     let rules = [
         (r"[0-9]{8}-[0-9]{6}-[a-z0-9]{4}", "RUN"),
         (r"\b[0-9a-f]{12}\b", "DIGEST"),
@@ -39,16 +39,16 @@ struct World<'a> {
     forge: LocalForge,
 }
 
-/// A repo with a local forge beside it.
+/// A repo with a local forge.
 fn world<'a>(env: &'a TestEnv, agent: &str, check: &str, more: &Value) -> World<'a> {
     let repo = TestRepo::with_task(env);
     let folder = env.path("forge");
-    // Where results are pushed to is the user's word.
-    env.user_config(&json!({ "local_forge": folder }));
     let mut config = json!({ "publish": "pr", "poll_seconds": 0.05 });
     for (key, value) in more.as_object().into_iter().flatten() {
         config[key] = value.clone();
     }
+    // Whether and where results are pushed is the user's word.
+    env.user_config(&json!({ "local_forge": folder, "publish": config["publish"].take() }));
     config.as_object_mut().unwrap().retain(|_, value| !value.is_null());
     repo.configure(&[repo.agent("stub", agent)], check, &config);
     World { forge: LocalForge::open(&folder, &ralph_loop_testkit::vars()).unwrap(), repo }
@@ -62,7 +62,7 @@ impl World<'_> {
 }
 
 #[test]
-fn one_pull_request_from_the_first_push_to_the_proof() {
+fn one_pull_request_serves_the_whole_run() {
     let env = TestEnv::new(RALPH);
     let world = world(
         &env,
@@ -79,7 +79,7 @@ fn one_pull_request_from_the_first_push_to_the_proof() {
     assert_eq!(run["pr_url"], pr.url);
     assert_eq!(world.forge.open_prs().unwrap().len(), 1);
     assert_eq!(world.forge.labels(1).unwrap(), ["ralph"]);
-    // What is handed over is what was proven, to the byte.
+    // The pushed commit is exactly the proven one.
     let proof: Value = serde_json::from_str(&world.repo.run_file("proof.json")).unwrap();
     assert_eq!(pr.head_commit, proof["commit"].as_str().unwrap());
     assert!(
@@ -87,16 +87,16 @@ fn one_pull_request_from_the_first_push_to_the_proof() {
         "{}",
         pr.body
     );
-    insta::assert_snapshot!("pr_proven", steady(&pr.body));
+    insta::assert_snapshot!("pr_proven", normalize(&pr.body));
     let why: Vec<Value> = world.repo.events_named("pr_written").iter().map(|e| e["why"].clone()).collect();
     assert_eq!(why, [json!("opened"), json!("proven")]);
     assert_eq!(world.repo.events_named("pushed").len(), 3);
-    // The state travels, the start snapshot does not.
+    // The state is pushed, the initial snapshot isn't.
     let refs = world.remote(&["for-each-ref", "--format=%(refname)"]);
     assert!(refs.contains(&format!("refs/ralph/{id}/state")) && !refs.contains("/start"), "{refs}");
     let files = world.remote(&["ls-tree", "-r", "--name-only", &format!("refs/ralph/{id}/state")]);
     assert!(files.contains(&format!("runs/{id}/events.jsonl")), "{files}");
-    // The status of the proof is on the commit.
+    // The commit has the proof status.
     let checks = world.forge.checks(&pr.head_commit).unwrap();
     assert_eq!(
         checks.iter().map(|c| (c.name.as_str(), c.state)).collect::<Vec<_>>(),
@@ -104,9 +104,9 @@ fn one_pull_request_from_the_first_push_to_the_proof() {
     );
 }
 
-/// What an agent says becomes the message of a commit; whether that is checked is for others to say.
+/// The agent's text becomes the commit message; it must not decide whether the host checks the commit.
 #[test]
-fn an_agents_words_do_not_switch_the_hosts_checks_off() {
+fn agent_messages_cannot_skip_host_checks() {
     let env = TestEnv::new(RALPH);
     let agent = "echo work > part.txt; echo 'Wrote the part as asked [skip ci] for review [US-1].'; echo '<promise>COMPLETE</promise>'";
     let world = world(&env, agent, "test -f part.txt", &json!({}));
@@ -117,7 +117,7 @@ fn an_agents_words_do_not_switch_the_hosts_checks_off() {
 }
 
 #[test]
-fn a_run_that_ends_without_success_leaves_an_honest_draft() {
+fn failed_run_leaves_a_draft_pull_request() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, "date +%s%N > part.txt; echo tried", "false", &json!({ "max_iterations": 2 }));
     let run = world.repo.run(&[]).exits(1).json();
@@ -125,19 +125,19 @@ fn a_run_that_ends_without_success_leaves_an_honest_draft() {
     assert!(pr.draft && pr.state == PrState::Open);
     assert!(pr.body.starts_with("**Not finished.** The budget for iterations is used up"), "{}", pr.body);
     assert!(!pr.body.contains("**Proven"), "{}", pr.body);
-    insta::assert_snapshot!("pr_stopped", steady(&pr.body));
+    insta::assert_snapshot!("pr_stopped", normalize(&pr.body));
     assert_eq!(run["pr_url"], pr.url);
 }
 
 #[test]
-fn a_result_is_published_after_the_end_and_only_once() {
+fn result_is_published_once_after_the_run() {
     let env = TestEnv::new(RALPH);
     let agent = "echo work > part.txt; echo '<promise>COMPLETE</promise>'";
     let world = world(&env, agent, "test -f part.txt", &json!({ "publish": null }));
     let run = world.repo.run(&[]).exits(0).json();
     let id = run["run_id"].as_str().unwrap();
     assert_eq!((&run["pr_url"], world.forge.open_prs().unwrap().len()), (&Value::Null, 0));
-    // The user goes on working in the folder meanwhile.
+    // The user keeps working in the folder.
     world.repo.write("mine.txt", "mine\n");
 
     let published =
@@ -158,7 +158,7 @@ fn a_result_is_published_after_the_end_and_only_once() {
 }
 
 #[test]
-fn a_branch_alone_is_published_and_what_has_no_result_is_refused() {
+fn publish_takes_a_branch_and_refuses_runs_without_result() {
     let env = TestEnv::new(RALPH);
     let agent = "echo work > part.txt; echo '<promise>COMPLETE</promise>'";
     let world = world(&env, agent, "test -f part.txt", &json!({ "publish": null }));
@@ -178,7 +178,7 @@ fn a_branch_alone_is_published_and_what_has_no_result_is_refused() {
 }
 
 #[test]
-fn nothing_is_published_unless_asked_and_a_task_that_needs_a_host_says_so() {
+fn publishing_needs_a_request_and_a_host() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
@@ -199,7 +199,7 @@ fn a_plain_remote_takes_pushes() {
     repo.git(&["init", "-q", "--bare", bare.to_str().unwrap()]);
     repo.git(&["remote", "add", "origin", bare.to_str().unwrap()]);
     repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
-    // Somebody else's branch of that name is never touched.
+    // `ralph` never touches another user's branch of that name.
     repo.git(&["push", "-q", "origin", "main:refs/heads/mine"]);
     let run = repo.run(&["--publish", "push", "--branch", "mine"]).exits(0).json();
     assert_eq!(run["branch"], "mine");
@@ -210,7 +210,7 @@ fn a_plain_remote_takes_pushes() {
 }
 
 #[test]
-fn red_checks_go_to_the_next_session_and_green_ones_end_the_run() {
+fn failed_host_checks_reach_the_next_session_and_green_ones_end_the_run() {
     let env = TestEnv::new(RALPH);
     let agent = "cat > \"$PROMPTS/$RALPH_ITERATION\"; echo \"$RALPH_ITERATION\" > part.txt; echo '<promise>COMPLETE</promise>'";
     let world = world(&env, agent, "test -f part.txt", &json!({ "wait_for_checks": true }));
@@ -245,11 +245,11 @@ fn red_checks_go_to_the_next_session_and_green_ones_end_the_run() {
 }
 
 #[test]
-fn a_review_is_waited_for_answered_and_ends_the_run() {
+fn run_waits_for_a_review_answers_it_and_ends() {
     let env = TestEnv::new(RALPH);
     let task = r#"{"version": 2, "task": "Write part.txt", "acceptance_criteria": [
         {"id": "C1", "description": "part.txt is there", "type": "file_exists", "path": "part.txt"},
-        {"id": "C2", "description": "somebody approves", "type": "pr_approved"}],
+        {"id": "C2", "description": "a reviewer approves", "type": "pr_approved"}],
         "git": {"create_pr": true, "feature_branch": "feature/part"}}"#;
     let agent = "cat > \"$PROMPTS/$RALPH_ITERATION\"; echo \"$RALPH_ITERATION\" > part.txt; echo '<promise>COMPLETE</promise>'";
     let world = world(&env, agent, "test -f part.txt", &json!({}));
@@ -276,7 +276,7 @@ fn a_review_is_waited_for_answered_and_ends_the_run() {
     let second = ready(&first.head_commit);
     let prompt = std::fs::read_to_string(prompts.join("2")).unwrap();
     assert!(prompt.contains("Please say more.") && prompt.contains("part.txt:1: too short"), "{prompt}");
-    // A request for changes that was answered does not come back; an approval of the old commit does not count.
+    // An answered change request doesn't come back; an approval of the old commit doesn't count.
     world.forge.review(1, "ann", ReviewState::Approved, "", &[]).unwrap();
     TestEnv::wait(child).exits(0);
     assert_eq!(world.forge.pr(1).unwrap().head_commit, second.head_commit);
@@ -284,9 +284,9 @@ fn a_review_is_waited_for_answered_and_ends_the_run() {
 }
 
 #[test]
-fn a_pull_request_never_calls_proven_what_is_not() {
+fn pull_request_never_claims_proven_too_early() {
     let env = TestEnv::new(RALPH);
-    // The first try is proven here and red there; the second one breaks the check that was fine.
+    // The first attempt is proven here and fails there; the second one breaks the check that passed.
     let agent = r#"
         case $RALPH_ITERATION in
             1) echo good > part.txt; echo '<promise>COMPLETE</promise>';;
@@ -334,7 +334,7 @@ fn a_closed_pull_request_ends_the_run() {
 }
 
 #[test]
-fn an_issue_is_a_task_and_hears_of_it() {
+fn issue_is_the_task_and_gets_a_reply() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, PARTS, CHECK, &json!({}));
     let number =
@@ -351,7 +351,7 @@ fn an_issue_is_a_task_and_hears_of_it() {
 }
 
 #[test]
-fn an_issue_that_was_edited_after_it_was_allowed_is_not_run() {
+fn issue_edited_after_approval_is_not_run() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, PARTS, CHECK, &json!({}));
     let (title, body) = ("Three parts, please", "Write `part1.txt` to `part3.txt`.");
@@ -367,7 +367,7 @@ fn an_issue_that_was_edited_after_it_was_allowed_is_not_run() {
 }
 
 #[test]
-fn a_run_goes_on_on_another_machine_where_the_first_one_is_lost() {
+fn run_resumes_on_another_machine_after_the_first_is_lost() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, PARTS, CHECK, &json!({}));
     let args = ["run", "--isolation", "none"];
@@ -377,7 +377,7 @@ fn a_run_goes_on_on_another_machine_where_the_first_one_is_lost() {
     let id = world.repo.latest();
     let spent = world.repo.events_named("iteration_ended").len();
     assert_eq!(spent, 2);
-    // The machine is gone: neither the folder nor what was kept beside it is there.
+    // The machine is gone: both the folder and the records next to it are lost.
     std::fs::remove_dir_all(&world.repo.dir).unwrap();
     std::fs::remove_dir_all(env.path("state")).unwrap();
     let elsewhere = env.path("elsewhere");
@@ -385,7 +385,7 @@ fn a_run_goes_on_on_another_machine_where_the_first_one_is_lost() {
     let forge = world.forge.root().display().to_string();
     let done = env.ralph(&elsewhere, &["--json", "resume", "--from", &forge, &id]).exits(0);
     let run = done.json();
-    // It ran without a sandbox there; here nobody has said so.
+    // It ran without a sandbox there; the user hasn't allowed that here.
     let here = env.path("state/ralph/workspaces").join(&id).join(format!(".ralph/runs/{id}/spec.json"));
     let spec: Value = serde_json::from_slice(&std::fs::read(here).unwrap()).unwrap();
     assert_ne!(spec["settings"]["isolation"], "none");
@@ -406,9 +406,9 @@ fn a_run_goes_on_on_another_machine_where_the_first_one_is_lost() {
     assert_eq!(subjects.len(), 3, "one commit for each iteration: {subjects:?}");
 }
 
-/// In a clone of the user's own, which knows neither the branch nor the refs of the run: the words lead to where they are.
+/// In the user's own clone, which has neither the branch nor the run's refs: the message names their location.
 #[test]
-fn a_run_that_is_brought_to_a_fresh_clone_ends_on_its_branch_and_says_where_that_is() {
+fn fetched_run_ends_on_its_branch_and_names_it() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, PARTS, CHECK, &json!({}));
     let killed =
@@ -426,10 +426,10 @@ fn a_run_that_is_brought_to_a_fresh_clone_ends_on_its_branch_and_says_where_that
     let said = &done.stderr;
     assert!(
         !said.contains("you have moved") && !said.contains("where you moved it"),
-        "nobody moved it: {said}"
+        "the branch hasn't moved: {said}"
     );
     assert!(said.contains(&format!("folder    {}", folder.display())), "{said}");
-    // The branch is the proven commit, there and where it was pushed to.
+    // The branch is at the proven commit, locally and on the remote.
     let at = |git: &[&str]| {
         TestEnv::finish(env.command("git", &folder).args(git)).exits(0).stdout.trim().to_owned()
     };
@@ -443,10 +443,10 @@ fn a_run_that_is_brought_to_a_fresh_clone_ends_on_its_branch_and_says_where_that
 }
 
 #[test]
-fn other_pull_requests_on_the_same_files_are_told_or_asked_about() {
+fn overlapping_pull_requests_are_reported_or_ask_the_user() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, PARTS, CHECK, &json!({ "overlap": "pause" }));
-    // Somebody else's pull request touches `part2.txt`.
+    // Another pull request touches `part2.txt`.
     world.forge.seed(&world.repo.dir, "main").unwrap();
     world.repo.git(&["switch", "-q", "-c", "theirs"]);
     world.repo.write("part2.txt", "theirs\n");
@@ -467,14 +467,14 @@ fn other_pull_requests_on_the_same_files_are_told_or_asked_about() {
     assert!(asked["summary"].as_str().unwrap().contains("#1"), "{asked}");
     let found = world.repo.events_named("overlap_found");
     assert_eq!(found[0]["prs"][0]["files"], json!(["part2.txt"]));
-    // A person has seen it: the run goes on and does not ask twice.
+    // The user has seen it: the run continues and doesn't ask twice.
     world.repo.ralph(&["resume"]).exits(0);
     assert_eq!(world.repo.events_named("overlap_found").len(), 1);
     assert_eq!(world.forge.open_prs().unwrap().len(), 2);
 }
 
 #[test]
-fn work_may_be_stacked_on_another_branch_and_stay_a_draft() {
+fn stacked_pull_request_stays_a_draft() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, PARTS, CHECK, &json!({ "pr": { "draft": true, "base": "ralph/first" } }));
     world.repo.git(&["switch", "-q", "-c", "ralph/first"]);
@@ -489,7 +489,7 @@ fn work_may_be_stacked_on_another_branch_and_stay_a_draft() {
 }
 
 #[test]
-fn a_secret_in_the_work_never_leaves_the_machine() {
+fn secret_in_the_result_is_never_pushed() {
     let env = TestEnv::new(RALPH);
     let agent = "if [ $RALPH_ITERATION = 1 ]; then echo \"token: $MY_API_TOKEN\" > part.txt; echo wrote; else \
                  echo work > part.txt; echo '<promise>COMPLETE</promise>'; fi";
@@ -500,7 +500,7 @@ fn a_secret_in_the_work_never_leaves_the_machine() {
         TestEnv::finish(env.ralph_command(&world.repo.dir, &args).env("MY_API_TOKEN", &secret)).exits(3);
     assert!(done.stderr.contains("MY_API_TOKEN") && !done.stderr.contains(&secret), "{}", done.stderr);
     assert_eq!(done.json()["error"]["code"], "GIT_PUSH_FAILED");
-    // Taken out again it is still in the history; once it is renewed, the old one is no secret any more.
+    // A removed secret stays in the history; once it is rotated, the old value isn't a secret any more.
     let again = |token: &str| {
         TestEnv::finish(env.ralph_command(&world.repo.dir, &["resume"]).env("MY_API_TOKEN", token))
     };
@@ -545,7 +545,7 @@ fn pushed_by(
 }
 
 #[test]
-fn a_secret_is_found_wherever_it_stands_in_what_would_be_pushed() {
+fn secret_is_found_anywhere_in_a_push() {
     for (what, agent, more, vars) in [
         (
             "a name",
@@ -575,15 +575,15 @@ fn a_secret_is_found_wherever_it_stands_in_what_would_be_pushed() {
         assert!(done.stderr.contains("_TOKEN: nothing is pushed"), "{what}: {}", done.stderr);
         assert!(!done.stderr.contains(SECRET), "{what}: {}", done.stderr);
     }
-    // A branch that is named so is not even worked on.
+    // A run on a branch with such a name doesn't even start.
     let (done, there) =
         pushed_by(":", &["--branch", "work-on-s3cr3t"], &[("BRANCH_TOKEN", "work-on-s3cr3t")]);
     assert_eq!(there, "", "{}", done.stderr);
 }
 
 #[test]
-fn what_only_sounds_like_a_secret_is_pushed() {
-    // A word that the remote's files have already, one that is too short, a placeholder, a name.
+fn secret_lookalikes_are_pushed() {
+    // A word that the remote's files already have, one that is too short, a placeholder, and a name.
     let vars = [("DB_PASSWORD", "postgres"), ("PIN_TOKEN", "ab12"), ("OTHER_API_KEY", "")];
     let agent = "echo 'name: db' >> settings.yml; echo 'set the token ab12: OPENAI_API_KEY=sk-...' > README.md; echo 's3cr3t values' > words.txt";
     let (done, there) = pushed_by(agent, &[], &vars);
@@ -592,12 +592,13 @@ fn what_only_sounds_like_a_secret_is_pushed() {
 }
 
 #[test]
-fn a_github_app_hands_over_and_a_bad_token_is_told_before_anything_is_spent() {
+fn github_app_hands_over_and_a_bad_token_fails_before_any_cost() {
     let env = TestEnv::new(RALPH);
     let fake = FakeGitHub::start().unwrap();
     let repo = TestRepo::with_task(&env);
     repo.git(&["remote", "add", "origin", &fake.git_url()]);
-    repo.configure(&[repo.agent("stub", PARTS)], CHECK, &json!({ "publish": "pr", "poll_seconds": 0.02 }));
+    env.user_config(&json!({ "publish": "pr" }));
+    repo.configure(&[repo.agent("stub", PARTS)], CHECK, &json!({ "poll_seconds": 0.02 }));
     let login = format!("http://x-access-token:{}@{}", fake.token(), &fake.git_url()[7..]);
     repo.git(&["push", "-q", &login, "main"]);
     let run = |vars: &[(&str, String)]| {
@@ -635,7 +636,7 @@ fn a_github_app_hands_over_and_a_bad_token_is_told_before_anything_is_spent() {
 }
 
 #[test]
-fn a_password_in_a_remotes_address_reaches_git_and_nobody_else() {
+fn password_in_a_remote_url_reaches_only_git() {
     let env = TestEnv::new(RALPH);
     let fake = FakeGitHub::start().unwrap();
     let repo = TestRepo::with_task(&env);
@@ -661,7 +662,7 @@ fn a_password_in_a_remotes_address_reaches_git_and_nobody_else() {
 }
 
 #[test]
-fn an_approval_that_does_not_come_needs_a_person() {
+fn missing_approval_needs_the_user() {
     let env = TestEnv::new(RALPH);
     let task = r#"{"version": 2, "task": "Write part.txt", "acceptance_criteria": [
         {"type": "file_exists", "path": "part.txt"}, {"type": "pr_approved"}, {"type": "pr_checks_pass"}],
@@ -673,7 +674,7 @@ fn an_approval_that_does_not_come_needs_a_person() {
     world.repo.write("ralph.json", task);
     world.repo.git(&["add", "-A"]);
     world.repo.git(&["commit", "-q", "-m", "task"]);
-    // A criterion about checks is not met by there being none.
+    // A criterion about checks isn't met without any check.
     let asked = world.repo.run(&[]).exits(3).json();
     assert!(asked["summary"].as_str().unwrap().contains("no check of the pull request appeared"), "{asked}");
     let head = world.forge.pr(1).unwrap().head_commit;
@@ -682,7 +683,7 @@ fn an_approval_that_does_not_come_needs_a_person() {
     assert!(asked["summary"].as_str().unwrap().contains("no approval for"), "{asked}");
     world.forge.review(1, "ann", ReviewState::Approved, "", &[]).unwrap();
     world.repo.ralph(&["resume"]).exits(0);
-    // What the host decides is ticked in the last text, and every file tells the state after its iteration.
+    // The last text has ticks for the host's criteria, and every file has the state after its iteration.
     let body = world.forge.pr(1).unwrap().body;
     assert_eq!((body.matches("- [x]").count(), body.matches("- [ ]").count()), (3, 0), "{body}");
     let state: Value = serde_json::from_str(&world.repo.run_file("iterations/1/pr_state.json")).unwrap();
@@ -694,7 +695,7 @@ fn an_approval_that_does_not_come_needs_a_person() {
 }
 
 #[test]
-fn a_task_with_milestones_keeps_its_pull_request_true() {
+fn milestones_keep_the_pull_request_up_to_date() {
     let env = TestEnv::new(RALPH);
     let agent = r#"
         i=$RALPH_ITERATION
@@ -716,7 +717,8 @@ fn a_task_with_milestones_keeps_its_pull_request_true() {
     );
     world.repo.git(&["add", "-A"]);
     world.repo.git(&["commit", "-q", "-m", "task"]);
-    // Without a word of the user: a task of this kind ends in a pull request where there is a code host.
+    // A task of this kind ends in a pull request if the user allows that.
+    world.repo.ralph(&["trust", "--yes"]).exits(0);
     let run = world.repo.run(&["--worktree"]).exits(0).json();
     let pr = world.forge.pr(1).unwrap();
     assert_eq!(pr.head, run["branch"].as_str().unwrap());
@@ -749,7 +751,7 @@ fn the_doctor_names_the_code_host() {
 }
 
 #[test]
-fn the_state_that_travels_is_bounded_and_holds_no_secret() {
+fn pushed_state_is_bounded_and_holds_no_secret() {
     let env = TestEnv::new(RALPH);
     let agent = "head -c 20000000 /dev/zero | tr '\\0' 'x' >> .ralph/progress.md\n\
                  echo \"token $MY_API_TOKEN\" >> .ralph/notes.md\n\
@@ -769,16 +771,16 @@ fn the_state_that_travels_is_bounded_and_holds_no_secret() {
     assert!(!world.remote(&["show", &format!("{state}:notes.md")]).contains(&secret));
 }
 
-/// Whoever takes the result over takes what was proven: a branch that was moved in between is told and waited for.
+/// Only the proven commit is handed over: if the branch moved in between, `ralph` reports it and waits.
 #[test]
-fn a_branch_that_is_not_what_was_proven_needs_a_person() {
+fn branch_that_differs_from_the_proof_needs_the_user() {
     let env = TestEnv::new(RALPH);
     for publish in ["none", "push", "pr"] {
         let forge = env.path(&format!("forge-{publish}"));
-        env.user_config(&json!({ "local_forge": forge }));
+        env.user_config(&json!({ "local_forge": forge, "publish": publish }));
         let repo = TestRepo::new(&env, publish, &[("PROMPT.md", "# Do the work\n")]);
         let agent = repo.agent("stub", "echo work > part.txt; echo '<promise>COMPLETE</promise>'");
-        repo.configure(&[agent], "test -f part.txt", &json!({ "publish": publish, "poll_seconds": 0.05 }));
+        repo.configure(&[agent], "test -f part.txt", &json!({ "poll_seconds": 0.05 }));
         let args = ["run", "--isolation", "none", "--json", "--branch", "topic"];
         let killed =
             TestEnv::finish(env.ralph_command(&repo.dir, &args).env("RALPH_FAULT", "publish.before#1"));

@@ -1,4 +1,4 @@
-//! Handing over, and telling people.
+//! Handover and notifications.
 
 pub(crate) mod action;
 pub(crate) mod handover;

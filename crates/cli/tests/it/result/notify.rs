@@ -1,4 +1,4 @@
-//! People are told of a run while nobody watches it: every occasion, every way, once each, and never at the run's expense.
+//! Notifications: every occasion and every channel, once each, and never at the run's expense.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 mod receivers;
@@ -38,7 +38,7 @@ fn run(
 
 const RUN: &[&str] = &["run", "--isolation", "none", "--json"];
 
-/// The signature as another program makes it.
+/// The signature as computed by another program.
 fn expected_signature(body: &str) -> String {
     let mut child = Command::new("openssl")
         .args(["dgst", "-sha256", "-hmac", KEY])
@@ -60,11 +60,11 @@ fn assert_signed(received: &Received) {
 }
 
 #[test]
-fn a_run_that_is_proven_tells_of_its_start_and_its_end() {
+fn proven_run_notifies_start_and_end() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(WORK, "test -f part.txt");
-    // The receiver has a bad moment: the message comes again.
+    // The receiver fails temporarily: the message is sent again.
     let web = Web::start(&[503]);
     user_config(&env, &signed(&web));
     run(&env, &repo, RUN, &[]).exits(0);
@@ -80,7 +80,7 @@ fn a_run_that_is_proven_tells_of_its_start_and_its_end() {
 }
 
 #[test]
-fn limits_gutters_needs_and_failures_are_told() {
+fn limits_gutters_needs_and_failures_are_notified() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let web = Web::start(&[]);
@@ -104,8 +104,8 @@ fn limits_gutters_needs_and_failures_are_told() {
 }
 
 #[test]
-fn a_run_killed_before_it_could_tell_tells_once_when_it_goes_on() {
-    // The end of a run is told after it; with the second boundary it was told, and its journal does not know.
+fn run_killed_before_a_notification_sends_it_once_on_resume() {
+    // The end of a run is notified afterwards; at the second boundary it was sent, but the journal doesn't know that.
     for (fault, times) in [("notify.before#2", 1), ("notify.recorded#2", 1), ("notify.sent#2", 2)] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
@@ -120,7 +120,7 @@ fn a_run_killed_before_it_could_tell_tells_once_when_it_goes_on() {
         let ends: Vec<Received> =
             web.received().into_iter().filter(|r| r.headers["x-ralph-event"] == "success").collect();
         assert_eq!(ends.len(), times, "{fault}");
-        // Who gets it twice can tell.
+        // A receiver can detect duplicates.
         assert!(
             ends.iter().all(|end| end.headers["x-ralph-delivery"] == ends[0].headers["x-ralph-delivery"])
         );
@@ -131,7 +131,7 @@ fn a_run_killed_before_it_could_tell_tells_once_when_it_goes_on() {
 }
 
 #[test]
-fn a_killed_run_does_not_tell_again_of_what_it_told() {
+fn resumed_run_does_not_repeat_notifications() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(WORK, "test -f part.txt");
@@ -144,11 +144,11 @@ fn a_killed_run_does_not_tell_again_of_what_it_told() {
 }
 
 #[test]
-fn receivers_that_are_dead_or_silent_do_not_break_a_run() {
+fn dead_receivers_do_not_break_a_run() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(WORK, "test -f part.txt");
-    // This one takes the call and never says a word.
+    // This one accepts the connection and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent_port = silent.local_addr().unwrap().port();
     let web = Web::start(&[]);
@@ -183,7 +183,7 @@ fn settings() -> SmtpSettings {
 }
 
 #[test]
-fn mail_goes_through_a_server_that_wants_a_login() {
+fn mail_is_sent_through_a_server_with_login() {
     for method in ["PLAIN", "LOGIN"] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
@@ -200,7 +200,7 @@ fn mail_goes_through_a_server_that_wants_a_login() {
         assert!(said.contains(&"MAIL FROM:<ralph@example.org>".to_owned()), "{said:?}");
         assert!(said.contains(&"RCPT TO:<b@example.org>".to_owned()), "{said:?}");
         let (head, body) = mails[0].mail.split_once("\n\n").unwrap();
-        // A long one is folded into several encoded words.
+        // A long subject is folded into several encoded words.
         let subject = head
             .lines()
             .skip_while(|line| !line.starts_with("Subject: "))
@@ -217,7 +217,7 @@ fn mail_goes_through_a_server_that_wants_a_login() {
 }
 
 #[test]
-fn mail_is_protected_and_the_certificate_counts() {
+fn mail_uses_tls_and_checks_the_certificate() {
     for (implicit, tls) in [(false, "starttls"), (true, "implicit")] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
@@ -271,7 +271,7 @@ fn a_command_and_the_desktop_get_the_message() {
 }
 
 #[test]
-fn slack_is_told_where_its_variable_is_set_and_secrets_are_not() {
+fn slack_is_notified_if_configured_and_secrets_are_redacted() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let secret = "sk-".to_owned() + "ant-api03-abcdefghijklmnopqrstuvwxyz";
@@ -295,7 +295,7 @@ fn slack_is_told_where_its_variable_is_set_and_secrets_are_not() {
 }
 
 #[test]
-fn a_repo_cannot_choose_who_is_told() {
+fn repo_cannot_choose_notification_receivers() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let web = Web::start(&[]);
@@ -326,11 +326,11 @@ fn a_repo_cannot_choose_who_is_told() {
 }
 
 #[test]
-fn the_test_command_says_what_came_of_each() {
+fn notify_test_reports_each_receiver() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    let nobody = run(&env, &repo, &["notify", "test"], &[]).exits(4);
-    assert!(nobody.stderr.contains("SLACK_WEBHOOK_URL"), "{}", nobody.stderr);
+    let none = run(&env, &repo, &["notify", "test"], &[]).exits(4);
+    assert!(none.stderr.contains("SLACK_WEBHOOK_URL"), "{}", none.stderr);
     let web = Web::start(&[]);
     user_config(
         &env,

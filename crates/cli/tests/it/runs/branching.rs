@@ -1,4 +1,4 @@
-//! Runs that branch off from another, race each other, are measured, and are replayed from their record.
+//! Forks, races, metrics and replays.
 
 use crate::RALPH;
 use ralph_loop_testkit::{TestEnv, TestRepo};
@@ -20,7 +20,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 }
 
 #[test]
-fn a_fork_begins_with_the_files_of_an_iteration_and_another_agent() {
+fn fork_starts_from_an_iteration_with_another_agent() {
     let env = TestEnv::new(RALPH);
     let repo = counting(&env);
     let first = repo.run(&["--worktree"]).exits(0).json();
@@ -34,7 +34,7 @@ fn a_fork_begins_with_the_files_of_an_iteration_and_another_agent() {
     assert_ne!(forked["run_id"], first["run_id"]);
     let branch = text(&forked, "branch");
     assert_eq!(repo.git(&["show", &format!("{branch}:part.txt")]), "work 3\nother");
-    // Its history is that of the first iteration, not of those after it.
+    // It has the history up to the first iteration, without later ones.
     let subjects = repo.git(&["log", "--format=%b", branch]);
     assert!(
         subjects.contains(&format!("Ralph-Run: {run}")) && subjects.contains("Ralph-Iteration: 1"),
@@ -51,21 +51,21 @@ fn a_fork_begins_with_the_files_of_an_iteration_and_another_agent() {
         assert!(prompt.contains(words), "{words}: {prompt}");
     }
     assert!(!prompt.contains("did part 2"), "{prompt}");
-    // The other run is as it was.
+    // The other run is unchanged.
     assert_eq!(
         repo.git(&["show", &format!("{}:part.txt", text(&first, "branch"))]),
         "work 1\nwork 2\nwork 3"
     );
-    // What is taken home is the whole result: the first iteration's part, too.
+    // `apply` takes the whole result, including the first iteration's part.
     let diff = repo.ralph(&["diff", text(&forked, "run_id")]).exits(0).stdout;
     assert!(diff.contains("+work 3") && diff.contains("+other"), "{diff}");
     repo.ralph(&["apply", text(&forked, "run_id")]).exits(0);
     assert_eq!(repo.read("part.txt"), "work 3\nother\n");
 }
 
-/// What a run did to its tests is not the start of another one.
+/// A run's changes to tests aren't part of the original state of its fork.
 #[test]
-fn a_fork_is_held_against_what_the_first_run_began_with() {
+fn fork_is_compared_with_the_original_start() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write("tests/test_part.sh", "grep -q right part.txt\n");
@@ -85,29 +85,29 @@ fn a_fork_is_held_against_what_the_first_run_began_with() {
     let run = text(&first, "run_id").to_owned();
     let fork = repo.ralph(&["fork", &run, "--at", "1", "--json"]).json();
     assert_ne!((&fork["success"], level(&fork)), (&json!(true), json!("independent")), "{fork}");
-    // The honest twin: with the tests of the start it is proven as any other.
+    // The honest twin: with the original tests it is proven.
     let fork = repo.ralph(&["fork", &run, "--at", "0", "--agent", "honest", "--json"]).exits(0).json();
     let shown = repo.ralph(&["show", text(&fork, "run_id"), "--proof", "--json"]).exits(0).json();
     assert!(shown.to_string().contains("independent"), "{fork} {shown}");
 }
 
 #[test]
-fn a_fork_of_nothing_says_what_there_is() {
+fn fork_of_a_missing_iteration_lists_the_existing_ones() {
     let env = TestEnv::new(RALPH);
     let repo = counting(&env);
     repo.ralph(&["fork"]).exits(2);
     repo.run(&["--worktree"]).exits(0);
     let refused = repo.ralph(&["fork", "--at", "9"]).exits(2);
-    assert!(refused.stderr.contains("has no iteration 9 that is over"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("has no finished iteration 9"), "{}", refused.stderr);
     assert!(refused.stderr.contains("`--at 3` the last one"), "{}", refused.stderr);
     let start = repo.ralph(&["fork", "--at", "0", "--json"]).exits(0).json();
     assert_eq!(start["iterations"], 3, "{start}");
-    let unknown = repo.ralph(&["fork", "--agent", "nobody"]).exits(2);
-    assert!(unknown.stderr.contains("agent `nobody` doesn't exist"), "{}", unknown.stderr);
+    let unknown = repo.ralph(&["fork", "--agent", "unknown"]).exits(2);
+    assert!(unknown.stderr.contains("agent `unknown` doesn't exist"), "{}", unknown.stderr);
 }
 
 #[test]
-fn a_replay_of_a_run_finds_no_difference_and_one_of_an_edited_record_does() {
+fn replay_detects_an_edited_record() {
     let env = TestEnv::new(RALPH);
     let repo = counting(&env);
     let run = repo.run(&["--worktree"]).exits(0).json();
@@ -117,7 +117,7 @@ fn a_replay_of_a_run_finds_no_difference_and_one_of_an_edited_record_does() {
     assert!(again["decisions"].as_u64().unwrap() >= 10, "{again}");
     let told = repo.ralph(&["replay"]).exits(0);
     assert!(told.stdout.contains("today's engine does the same"), "{}", told.stdout);
-    // Another rule than the one that it was run with: the record says so.
+    // The rule differs from the run's original rule: the record shows it.
     let record = repo.record(text(&run, "run_id"));
     let spec = std::fs::read_to_string(record.join("spec.json")).unwrap();
     let edited = spec.replace("\"max_iterations\": 5", "\"max_iterations\": 2");
@@ -130,7 +130,7 @@ fn a_replay_of_a_run_finds_no_difference_and_one_of_an_edited_record_does() {
     assert_eq!(text(decision, "today"), "end: max_iterations");
 }
 
-/// A repo in which `quick` does the work and `slow` waits until it is ended.
+/// A repo in which `quick` does the work and `slow` waits until it is killed.
 fn racing(env: &TestEnv) -> TestRepo<'_> {
     let repo = TestRepo::with_task(env);
     let quick = repo.agent("quick", "echo work > part.txt; echo '<promise>COMPLETE</promise>'");
@@ -149,7 +149,7 @@ fn racing(env: &TestEnv) -> TestRepo<'_> {
 }
 
 #[test]
-fn the_first_proven_result_of_a_race_wins_and_the_others_are_ended() {
+fn first_proven_result_wins_a_race_and_ends_the_others() {
     let env = TestEnv::new(RALPH);
     let repo = racing(&env);
     let race = repo.run(&["--race", "slow,quick"]).exits(0).json();
@@ -162,13 +162,13 @@ fn the_first_proven_result_of_a_race_wins_and_the_others_are_ended() {
     assert!(lost.starts_with("Ended by the race") && lost.contains("lost to quick"), "{lost}");
     let winner = text(&race["winner"], "run_id");
     let meant = repo.ralph(&["status", "--json"]).exits(0).json();
-    assert_eq!(text(&meant, "run_id"), winner, "whoever names no run means the winner");
+    assert_eq!(text(&meant, "run_id"), winner, "without a run id, the winner is meant");
     repo.ralph(&["apply"]).exits(0);
     assert_eq!(repo.read("part.txt"), "work\n");
 }
 
 #[test]
-fn one_that_waits_for_a_person_has_lost_once_another_has_won() {
+fn waiting_racer_loses_once_another_wins() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write("test_part.py", "assert open('part.txt').read() == 'work'\n");
@@ -179,7 +179,7 @@ fn one_that_waits_for_a_person_has_lost_once_another_has_won() {
         "asked",
         &format!("echo pass > test_part.py; touch {}; {promise}", env.path("asked").display()),
     );
-    // The other one begins to win when this one has done its part.
+    // The other one starts to win once this one has done its part.
     let good = repo.agent(
         "good",
         &format!("n=0; while [ ! -e {} ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n + 1)); done; sleep 3; printf work > part.txt; {promise}", env.path("asked").display()),
@@ -193,7 +193,7 @@ fn one_that_waits_for_a_person_has_lost_once_another_has_won() {
 }
 
 #[test]
-fn a_race_says_what_is_not_known_of_its_cost_and_that_it_pushes_nothing() {
+fn race_reports_unknown_costs_and_that_it_pushes_nothing() {
     let env = TestEnv::new(RALPH);
     let repo = racing(&env);
     let remote = env.path("remote.git").display().to_string();
@@ -234,14 +234,14 @@ fn the_best_of_several_proven_results_wins() {
 }
 
 #[test]
-fn a_race_that_cannot_be_is_refused_before_anything_is_started() {
+fn impossible_race_is_refused_before_it_starts() {
     let env = TestEnv::new(RALPH);
     let repo = racing(&env);
     for (args, words) in [
         (&["--race", "quick"][..], "1 run cannot race"),
         (&["--race", "quick,quick"], "`quick` is named twice"),
         (&["--race", "quick,slow", "--best"], "no verifier has a `metric`"),
-        (&["--race", "quick,slow", "--publish", "pr"], "a race hands nothing over"),
+        (&["--race", "quick,slow", "--publish", "pr"], "a race can't publish its result"),
     ] {
         let refused = repo.run(args).exits(2);
         assert!(refused.stderr.contains(words), "{args:?}: {}", refused.stderr);
@@ -251,7 +251,7 @@ fn a_race_that_cannot_be_is_refused_before_anything_is_started() {
 
 /// One `claude` that spends more than half of what each session is allowed, several times over.
 #[test]
-fn those_that_race_stay_together_within_the_budget_of_one() {
+fn racers_share_one_budget() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let script = "echo more >> part.txt; allowed=0; while [ $# -gt 0 ]; do \
@@ -281,7 +281,7 @@ fn those_that_race_stay_together_within_the_budget_of_one() {
 }
 
 #[test]
-fn a_race_goes_on_by_itself_where_nobody_waits_for_it() {
+fn detached_race_finishes_in_the_background() {
     let env = TestEnv::new(RALPH);
     let repo = racing(&env);
     let begun = repo.run(&["--race", "slow,quick", "--detach"]).exits(0).json();
@@ -295,10 +295,10 @@ fn a_race_goes_on_by_itself_where_nobody_waits_for_it() {
 }
 
 #[test]
-fn a_number_is_measured_as_often_as_asked_and_its_median_counts() {
+fn metric_is_the_median_of_repeated_measurements() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    // Ten less each time, and a measurement that trembles by one; every fifth run is far off.
+    // Ten less each time, with a noise of one; every fifth run is an outlier.
     let agent = repo.agent(
         "stub",
         "echo \"$(( $(cat part.txt 2>/dev/null || echo 100) - 10 ))\" > part.txt; echo better",
@@ -323,7 +323,7 @@ fn a_number_is_measured_as_often_as_asked_and_its_median_counts() {
     let status = repo.ralph(&["status", "--json"]).exits(0).json();
     let best = &status["best"];
     assert!(best["value"].as_f64().unwrap() <= 71.0 && best["target"] == 75.0, "{status}");
-    assert!(best["noise"].as_f64().unwrap() <= 1.0, "one run in five that is far off is no noise: {status}");
+    assert!(best["noise"].as_f64().unwrap() <= 1.0, "one outlier in five runs isn't noise: {status}");
     let shown = repo.ralph(&["status"]).exits(0);
     assert!(shown.stdout.contains("best bench 7"), "{}", shown.stdout);
     let iteration = repo.record(text(&run, "run_id")).join("iterations/1");
@@ -335,7 +335,7 @@ fn a_number_is_measured_as_often_as_asked_and_its_median_counts() {
 }
 
 #[test]
-fn a_first_change_that_is_worse_than_the_start_is_taken_back() {
+fn change_worse_than_the_baseline_is_reverted() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write("speed.txt", "100\n");
@@ -361,9 +361,9 @@ fn a_first_change_that_is_worse_than_the_start_is_taken_back() {
     assert_eq!(repo.ralph(&["replay", "--json"]).exits(0).json()["differences"], json!([]));
 }
 
-/// From nothing but a benchmark to a proven result: the template, filled in, linted, and run to its target.
+/// From a benchmark to a proven result: the template is filled in, linted, and run to its target.
 #[test]
-fn a_task_from_the_template_for_a_number_ends_at_its_target_with_the_best_files() {
+fn metric_template_ends_at_its_target_with_the_best_files() {
     let env = TestEnv::new(RALPH);
     let files = [
         ("work.sh", "echo took 100 ms\n"),

@@ -1,4 +1,4 @@
-//! When a run ends, and when it does not: promises, empty answers, tests that never ran, the clean checkout, budgets.
+//! When a run ends: promises, empty answers, tests that never ran, the clean checkout, budgets.
 
 use crate::RALPH;
 use ralph_loop_testkit::{TestEnv, TestRepo};
@@ -13,7 +13,7 @@ fn scripted(repo: &TestRepo<'_>, turns: &Value) -> Value {
 }
 
 #[test]
-fn only_the_tag_alone_on_a_line_of_the_final_message_promises() {
+fn promise_must_be_alone_on_a_line_of_the_final_message() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let said = [
@@ -38,7 +38,7 @@ fn only_the_tag_alone_on_a_line_of_the_final_message_promises() {
 }
 
 #[test]
-fn a_promise_behind_the_last_sentence_counts_and_one_inside_a_sentence_is_told() {
+fn promise_after_the_last_sentence_counts_and_one_inside_is_reported() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let script = "echo $RALPH_ITERATION > part.txt\ncase $RALPH_ITERATION in\n1) echo 'Now I say <promise>COMPLETE</promise>, as asked.' ;;\n2) echo 'Still at it.' ;;\n*) echo 'All done. <promise>COMPLETE</promise>' ;;\nesac";
@@ -54,7 +54,7 @@ fn a_promise_behind_the_last_sentence_counts_and_one_inside_a_sentence_is_told()
 }
 
 #[test]
-fn an_end_without_a_claim_says_that_it_was_missing() {
+fn missing_promise_is_reported_at_the_end() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.configure(&[repo.agent("stub", "echo x > part.txt; echo 'Did it.'")], "true", &json!({}));
@@ -65,7 +65,7 @@ fn an_end_without_a_claim_says_that_it_was_missing() {
 }
 
 #[test]
-fn a_promise_that_does_not_hold_is_a_false_promise_and_the_agent_is_told() {
+fn false_promise_is_reported_to_the_agent() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(
@@ -80,7 +80,7 @@ fn a_promise_that_does_not_hold_is_a_false_promise_and_the_agent_is_told() {
 }
 
 #[test]
-fn a_promise_on_the_last_allowed_iteration_counts() {
+fn promise_on_the_last_iteration_counts() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(
@@ -92,7 +92,7 @@ fn a_promise_on_the_last_allowed_iteration_counts() {
 }
 
 #[test]
-fn a_promise_of_a_session_that_failed_is_none() {
+fn promise_of_a_failed_session_does_not_count() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(&format!("echo x > part.txt; {PROMISE}; exit 1"), "true");
@@ -103,7 +103,7 @@ fn a_promise_of_a_session_that_failed_is_none() {
 }
 
 #[test]
-fn with_completion_checks_no_promise_is_needed_and_a_word_of_ones_own_works() {
+fn completion_by_checks_needs_no_promise_and_custom_words_work() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.configure(
@@ -123,7 +123,7 @@ fn with_completion_checks_no_promise_is_needed_and_a_word_of_ones_own_works() {
 }
 
 #[test]
-fn an_empty_answer_is_tried_again_and_then_counted() {
+fn empty_answer_is_retried_then_counted() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let mut agent =
@@ -141,7 +141,7 @@ fn an_empty_answer_is_tried_again_and_then_counted() {
 }
 
 #[test]
-fn a_verifier_that_executed_no_test_is_not_passed() {
+fn check_that_ran_no_test_does_not_pass() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let zero = [
@@ -172,7 +172,7 @@ fn a_verifier_that_executed_no_test_is_not_passed() {
 }
 
 #[test]
-fn what_works_only_on_this_machine_is_not_proven_and_the_next_prompt_says_why() {
+fn result_that_works_only_locally_is_not_proven() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write(".gitignore", "cache/\n");
@@ -207,7 +207,7 @@ fn what_works_only_on_this_machine_is_not_proven_and_the_next_prompt_says_why() 
 }
 
 #[test]
-fn what_only_a_person_can_install_is_asked_for_and_not_tried_for_ever() {
+fn missing_system_program_asks_the_user() {
     let env = TestEnv::new(RALPH);
     let files = [
         ("PROMPT.md", "# Task\n"),
@@ -228,19 +228,19 @@ fn what_only_a_person_can_install_is_asked_for_and_not_tried_for_ever() {
     assert_eq!(repo.events_named("needs_human")[0]["reason"], "setup");
     let notices = repo.events_named("notice");
     let told = notices.iter().filter(|notice| notice["message"].as_str().unwrap().contains("npm ci")).count();
-    assert_eq!(told, 1, "it is told once, at once: {notices:?}");
+    assert_eq!(told, 1, "one notice, at once: {notices:?}");
     let prompt = repo.run_file("iterations/2/prompt.md");
     assert!(prompt.contains("not in the commit: node_modules/ (ignored by git)"), "{prompt}");
     assert!(prompt.contains("Perhaps only the user can fix it"), "{prompt}");
     let status = repo.ralph(&["status"]).exits(0).stdout;
     assert!(status.contains("--proof`"), "{status}");
-    // The same files handed in again are the same question.
+    // The same files again ask the same question.
     let idle = format!("{install}; [ -f part.txt ] || echo x > part.txt; {PROMISE}");
     std::fs::remove_file(repo.dir.join("part.txt")).unwrap();
     repo.stub(&idle, check);
     let run = repo.run(&["--new", "--max-iterations", "9"]).exits(3).json();
     assert_eq!(run["iterations"], 2, "{run}");
-    // One that ends before says so at its end.
+    // A session that ends earlier reports it at its end.
     std::fs::remove_file(repo.dir.join("part.txt")).unwrap();
     let run = repo.run(&["--new", "--max-iterations", "1"]).exits(1).json();
     assert!(run["summary"].as_str().unwrap().contains("npm ci"), "{run}");
@@ -251,7 +251,7 @@ fn what_only_a_person_can_install_is_asked_for_and_not_tried_for_ever() {
 }
 
 #[test]
-fn files_of_the_user_that_the_checks_need_are_asked_for_where_the_result_leaves_the_folder() {
+fn uncommitted_files_needed_by_checks_are_requested_before_publishing() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write("expected.txt", "right\n");
@@ -266,7 +266,7 @@ fn files_of_the_user_that_the_checks_need_are_asked_for_where_the_result_leaves_
 }
 
 #[test]
-fn a_clean_checkout_is_a_repo_for_checks_that_ask_git() {
+fn clean_checkout_is_a_git_repo() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.git(&["tag", "-a", "v1", "-m", "one"]);
@@ -280,7 +280,7 @@ fn a_clean_checkout_is_a_repo_for_checks_that_ask_git() {
 }
 
 #[test]
-fn a_setup_command_that_fails_proves_nothing() {
+fn failed_setup_in_the_final_check_proves_nothing() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.configure(
@@ -296,7 +296,7 @@ fn a_setup_command_that_fails_proves_nothing() {
 }
 
 #[test]
-fn verifiers_run_when_they_are_due_and_all_required_ones_before_success() {
+fn checks_follow_their_schedule_and_all_required_ones_run_before_success() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let verifier = |name: &str, when: &str| json!({"name": name, "run_when": when, "command_argv": ["sh", "-c", format!("echo {name} >> {}", env.path("ran").display())]});
@@ -354,7 +354,7 @@ fn iterations_end_the_run_with_a_warning_before() {
 }
 
 #[test]
-fn a_session_that_outlasts_the_time_is_cut_and_ends_the_run() {
+fn session_past_the_time_limit_is_stopped_and_ends_the_run() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub("echo $$ > pid.txt; echo ok; sleep 600", "true");
@@ -366,7 +366,7 @@ fn a_session_that_outlasts_the_time_is_cut_and_ends_the_run() {
 }
 
 #[test]
-fn a_deadline_ends_the_run_whatever_it_does() {
+fn deadline_always_ends_the_run() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let more = json!({"deadline": "2020-01-01T00:00:00Z"});
@@ -376,7 +376,7 @@ fn a_deadline_ends_the_run_whatever_it_does() {
 }
 
 #[test]
-fn money_and_tokens_are_added_up_and_are_hard_stops() {
+fn cost_and_token_caps_stop_the_run() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let turn = |n: u32| json!({"do": [{"write": {"path": "part.txt", "content": format!("{n}\n")}}], "say": "ok", "tokens": {"input": 100, "output": 20, "cached": 7}, "cost_usd": 0.4});
@@ -405,7 +405,7 @@ fn money_and_tokens_are_added_up_and_are_hard_stops() {
 }
 
 #[test]
-fn a_cap_that_cannot_hold_is_refused_where_the_user_insists() {
+fn unenforceable_cap_is_refused_in_strict_mode() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(&format!("echo x > part.txt; {PROMISE}"), "true");
@@ -415,7 +415,7 @@ fn a_cap_that_cannot_hold_is_refused_where_the_user_insists() {
 }
 
 #[test]
-fn a_silent_agent_whose_checks_pass_is_noticed_and_one_that_gets_on_is_not() {
+fn silent_agent_with_passing_checks_is_detected() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.configure(
@@ -439,7 +439,7 @@ fn a_silent_agent_whose_checks_pass_is_noticed_and_one_that_gets_on_is_not() {
 }
 
 #[test]
-fn a_run_that_circles_climbs_the_ladder_and_then_asks_a_person() {
+fn looping_run_escalates_then_asks_the_user() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = [repo.agent("stub", "echo x > scratch.txt; echo 'tried the same'")];
@@ -476,7 +476,7 @@ fn a_run_that_circles_climbs_the_ladder_and_then_asks_a_person() {
     let run = repo.ralph(&["resume", "--json"]).exits(1).json();
     assert_eq!(run["reason"], "stuck", "the third time in a row ends the run (max_consecutive_gutter)");
 
-    // What a session left behind would be no change any more.
+    // A session's leftovers wouldn't count as a change any more.
     std::fs::remove_file(repo.dir.join("scratch.txt")).unwrap();
     repo.configure(&agent, "echo boom; false", &json!({"max_iterations": 20, "on_stuck": "fail"}));
     let run = repo.run(&["--new"]).exits(1).json();

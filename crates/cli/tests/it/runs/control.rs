@@ -1,4 +1,4 @@
-//! Steering a run from another process: every control is taken, journalled with its sender, and survives a dead driver.
+//! Steering a run from another process: every control is applied, journaled with its sender, and survives a dead driver.
 
 use crate::RALPH;
 use ralph_loop_testkit::env::{is_alive, until};
@@ -42,7 +42,7 @@ impl<'a> Stage<'a> {
         self.at(1, 1);
         child
     }
-    /// Waits until this try of session `n` works; returns who it is.
+    /// Waits until this attempt of session `n` works; returns its agent.
     fn at(&self, n: u32, attempt: u32) -> String {
         let path = self.env.path(&format!("at{n}-{attempt}"));
         until(&format!("session {n}, try {attempt}"), || {
@@ -63,7 +63,7 @@ impl<'a> Stage<'a> {
     fn signal(&self, pid: u32, signal: &str) {
         TestEnv::finish(self.env.command("kill", &self.repo.dir).args([signal, &pid.to_string()])).exits(0);
     }
-    fn nothing_survives(&self) {
+    fn assert_nothing_survives(&self) {
         let pids = std::fs::read_to_string(self.env.path("pids")).unwrap();
         for pid in pids.lines().map(|p| p.parse().unwrap()) {
             until(&format!("the end of {pid}"), || (!is_alive(pid)).then_some(()));
@@ -74,7 +74,7 @@ impl<'a> Stage<'a> {
         let child = self.start();
         self.signal(child.id(), "-9");
         assert_eq!(TestEnv::wait(child).code, None);
-        self.nothing_survives();
+        self.assert_nothing_survives();
         self.repo.latest()
     }
     fn prompt(&self, n: u32) -> String {
@@ -87,7 +87,7 @@ fn ended(child: Child, code: i32) -> Value {
 }
 
 #[test]
-fn a_paused_run_waits_after_its_session_and_goes_on_when_told() {
+fn pause_takes_effect_after_the_session_and_resume_continues() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();
@@ -103,7 +103,7 @@ fn a_paused_run_waits_after_its_session_and_goes_on_when_told() {
     stage.repo.ralph(&["resume"]).exits(0);
     let run = ended(child, 0);
     assert_eq!((&run["iterations"], &run["success"]), (&json!(3), &json!(true)));
-    stage.nothing_survives();
+    stage.assert_nothing_survives();
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn stop_ends_the_run_after_the_session_and_keeps_its_work() {
     let stage = Stage::new(&env);
     let child = stage.start();
     stage.repo.ralph(&["stop"]).exits(0);
-    assert!(stage.repo.verdicts().is_empty(), "the session goes on");
+    assert!(stage.repo.verdicts().is_empty(), "the session continues");
     stage.go(&[1]);
     let run = ended(child, 1);
     assert_eq!(
@@ -123,7 +123,7 @@ fn stop_ends_the_run_after_the_session_and_keeps_its_work() {
 }
 
 #[test]
-fn cancel_ends_everything_now_for_good_and_keeps_the_partial_work() {
+fn cancel_ends_the_run_at_once_and_keeps_partial_work() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();
@@ -131,7 +131,7 @@ fn cancel_ends_everything_now_for_good_and_keeps_the_partial_work() {
     assert_eq!(sent["ended"], true);
     let run = ended(child, 130);
     assert_eq!((&run["reason"], &run["success"]), (&json!("cancelled"), &json!(false)));
-    stage.nothing_survives();
+    stage.assert_nothing_survives();
     let work = format!("refs/ralph/{}/work", run["run_id"].as_str().unwrap());
     assert_eq!(stage.repo.git(&["show", &format!("{work}:step1.txt")]), "step 1");
     assert_eq!(run["ref"], work);
@@ -141,9 +141,9 @@ fn cancel_ends_everything_now_for_good_and_keeps_the_partial_work() {
     stage.repo.ralph(&["pause"]).exits(2);
 }
 
-/// Ctrl-C, a closed terminal and SIGTERM suspend, once or many times over; the run goes on and counts what it has counted.
+/// Ctrl-C, a closed terminal and SIGTERM suspend a run, even repeatedly; it resumes with its counts.
 #[test]
-fn signals_suspend_a_run_and_resume_goes_on() {
+fn signals_suspend_a_run_and_resume_continues_it() {
     for (signal, times) in [("-INT", 1), ("-TERM", 1), ("-HUP", 1), ("-INT", 3), ("-TERM", 5)] {
         let env = TestEnv::new(RALPH);
         let stage = Stage::new(&env);
@@ -156,7 +156,7 @@ fn signals_suspend_a_run_and_resume_goes_on() {
         let run = ended(child, 130);
         assert_eq!((&run["reason"], &run["error"]), (&json!("suspended"), &Value::Null), "{signal}");
         assert!(run["summary"].as_str().unwrap().contains("ralph resume"), "{run}");
-        stage.nothing_survives();
+        stage.assert_nothing_survives();
         assert!(!stage.repo.dir.join(".ralph/active.json").exists());
         let status = stage.repo.ralph(&["status", "--json"]).exits(0).json();
         assert_eq!((&status["status"], &status["finished"]), (&json!("paused"), &Value::Null), "{status}");
@@ -170,12 +170,16 @@ fn signals_suspend_a_run_and_resume_goes_on() {
         let ends = stage.repo.events_named("session_ended");
         assert_eq!(ends[1]["end"]["how"], "stopped", "{signal}");
         assert_eq!(stage.repo.events_named("suspended").len(), 1, "{signal}");
-        assert_eq!(stage.repo.events_named("iteration_voided").len(), 1, "the cut session is no iteration");
+        assert_eq!(
+            stage.repo.events_named("iteration_voided").len(),
+            1,
+            "the interrupted session isn't an iteration"
+        );
     }
 }
 
 #[test]
-fn a_run_that_a_budget_ended_goes_on_with_a_larger_one() {
+fn run_over_budget_continues_with_a_larger_budget() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     stage.go(&[1, 2, 3]);
@@ -206,7 +210,7 @@ fn a_run_that_a_budget_ended_goes_on_with_a_larger_one() {
 
 /// The agent's copy of the tree outlives another run in the same folder.
 #[test]
-fn a_run_that_a_budget_ended_goes_on_after_another_one_in_its_folder() {
+fn run_over_budget_continues_after_another_run_in_its_folder() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent("stub", "cat > /dev/null; echo \"$RALPH_ITERATION\" >> lines.txt; echo did it; [ $(wc -l < lines.txt) -lt 3 ] || echo '<promise>COMPLETE</promise>'");
@@ -225,7 +229,7 @@ fn a_run_that_a_budget_ended_goes_on_after_another_one_in_its_folder() {
 }
 
 #[test]
-fn a_run_that_waits_for_approval_can_be_ended() {
+fn run_waiting_for_approval_can_be_ended() {
     for (command, reason) in [("cancel", "cancelled"), ("stop", "stopped")] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
@@ -238,13 +242,13 @@ fn a_run_that_waits_for_approval_can_be_ended() {
     }
 }
 
-/// Plain `ralph` says the same as `status`, also of a run that was killed.
+/// Plain `ralph` prints the same as `status`, also for a killed run.
 #[test]
-fn plain_ralph_and_status_tell_the_same() {
+fn plain_ralph_and_status_print_the_same() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let id = stage.dead();
-    // The lock is free once all that the run had started is gone.
+    // The lock is free once all of the run's processes are gone.
     let status = until("the end of the lock", || {
         let status = stage.repo.ralph(&["status", "--json"]).exits(0).json();
         (status["driven"] == false).then_some(status)
@@ -254,7 +258,7 @@ fn plain_ralph_and_status_tell_the_same() {
     assert_eq!(word, "interrupted");
     assert_eq!(plain["stands"], format!("run {id}: {word}, iteration {at} of 6"));
     assert_eq!(plain["next"], format!("not running; run `ralph resume {id}` to continue it"));
-    // All of the view is in it.
+    // It has the whole view.
     for key in ["criteria", "budgets", "agents", "history", "spent", "orphaned", "origin", "created_at"] {
         assert!(!status[key].is_null(), "{key}: {status}");
     }
@@ -273,7 +277,7 @@ fn the_limits_of_a_living_run_can_be_changed() {
 }
 
 #[test]
-fn rotate_ends_the_session_and_a_fresh_one_starts() {
+fn rotate_replaces_the_session() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();
@@ -283,11 +287,11 @@ fn rotate_ends_the_session_and_a_fresh_one_starts() {
     ended(child, 0);
     let end = &stage.repo.events_named("session_ended")[0]["end"];
     assert_eq!((&end["how"], &end["cause"]), (&json!("stopped"), &json!("rotated")));
-    stage.nothing_survives();
+    stage.assert_nothing_survives();
 }
 
 #[test]
-fn skip_and_cooldown_leave_an_agent_out() {
+fn skip_and_cooldown_exclude_an_agent() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();
@@ -314,7 +318,7 @@ fn skip_and_cooldown_leave_an_agent_out() {
 }
 
 #[test]
-fn a_model_holds_for_the_next_session_and_with_always_for_all_that_follow() {
+fn model_override_lasts_one_session_or_always() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();
@@ -326,9 +330,9 @@ fn a_model_holds_for_the_next_session_and_with_always_for_all_that_follow() {
     assert_eq!(stage.repo.events_named("iteration_started")[1]["model"], "big-1");
 }
 
-/// What somebody has said about agents and models is read in `logs` and on the run's own screen.
+/// `logs` and the run's screen show the controls for agents and models.
 #[test]
-fn models_and_skips_are_told_with_whom_they_are_for_and_for_how_long() {
+fn models_and_skips_are_shown_with_agent_and_duration() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();
@@ -351,11 +355,11 @@ fn models_and_skips_are_told_with_whom_they_are_for_and_for_how_long() {
     ] {
         assert!(logs.contains(line), "no `{line}`: {logs}\n{}", run.stderr);
     }
-    stage.nothing_survives();
+    stage.assert_nothing_survives();
 }
 
 #[test]
-fn a_model_that_is_chosen_for_good_holds_until_it_is_taken_back() {
+fn permanent_model_override_lasts_until_reset() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();
@@ -390,7 +394,7 @@ fn notes_guardrails_and_nudges_reach_the_prompts_and_their_files() {
     for part in ["trigger:", "instruction: never edit generated files", "added_after:", "evidence:"] {
         assert!(guardrails.contains(part), "{part} in {guardrails}");
     }
-    // Guardrails live on across runs.
+    // Guardrails persist across runs.
     for n in 1..=3 {
         std::fs::remove_file(stage.repo.dir.join(format!("step{n}.txt"))).unwrap();
     }
@@ -401,7 +405,7 @@ fn notes_guardrails_and_nudges_reach_the_prompts_and_their_files() {
 /// FAULT (open, `domain/src/state/fold.rs`): `iteration_ended` forgets every nudge, also one that came after the prompt of that
 /// session was written, so no session ever reads it.
 #[test]
-fn a_nudge_during_a_session_reaches_the_next_prompt_and_only_that() {
+fn nudge_reaches_only_the_next_prompt() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();
@@ -413,7 +417,7 @@ fn a_nudge_during_a_session_reaches_the_next_prompt_and_only_that() {
 }
 
 #[test]
-fn an_edited_task_is_the_next_version_and_the_new_baseline() {
+fn edited_task_is_the_next_version_and_baseline() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();
@@ -430,12 +434,12 @@ fn an_edited_task_is_the_next_version_and_the_new_baseline() {
     );
     assert!(spec("spec.json")["task"]["text"].as_str().unwrap().contains("differently"));
     assert!(spec("spec.v1.json")["task"]["text"].as_str().unwrap().contains("part.txt"));
-    assert!(stage.repo.events_named("protected_changed").is_empty(), "a person's edit is no cheating");
+    assert!(stage.repo.events_named("protected_changed").is_empty(), "a user edit isn't cheating");
     stage.repo.write("empty.md", "\n");
     stage.repo.ralph(&["edit", "--file", "empty.md"]).exits(2);
 }
 
-/// Two edits in one session: the second is what counts, and each is a version of its own.
+/// Two edits in one session: the second one counts, and each is a separate version.
 #[test]
 fn the_last_of_two_edits_in_one_session_counts() {
     let env = TestEnv::new(RALPH);
@@ -454,9 +458,9 @@ fn the_last_of_two_edits_in_one_session_counts() {
     assert!(stage.repo.events_named("protected_changed").is_empty());
 }
 
-/// An edit of a task that has budgets changes those.
+/// A task edit changes the task's budgets.
 #[test]
-fn an_edit_with_other_budgets_is_obeyed() {
+fn task_edit_changes_budgets() {
     let task = |most: u32| {
         format!(
             "---\nmax_iterations: {most}\nmax_wall_time_minutes: 10\nmax_cost_usd_estimate: 1\ntest_command: \"test -f step3.txt\"\n---\n\n# \
@@ -480,9 +484,9 @@ fn an_edit_with_other_budgets_is_obeyed() {
     }
 }
 
-/// A task that was edited and not committed is what is worked on, wherever that happens.
+/// Runs use the edited, uncommitted task in every workspace.
 #[test]
-fn a_task_that_is_edited_and_not_committed_can_be_finished_in_every_place() {
+fn uncommitted_task_edit_can_be_finished_in_every_workspace() {
     for place in ["here", "worktree", "clone"] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
@@ -510,7 +514,7 @@ fn a_task_that_is_edited_and_not_committed_can_be_finished_in_every_place() {
 }
 
 #[test]
-fn a_second_start_says_who_holds_the_lock_and_since_when() {
+fn second_start_reports_the_lock_holder_and_its_start_time() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();
@@ -530,7 +534,7 @@ fn a_second_start_says_who_holds_the_lock_and_since_when() {
 }
 
 #[test]
-fn controls_for_a_dead_run_are_kept_and_taken_when_it_goes_on() {
+fn controls_for_a_dead_run_are_applied_on_resume() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let run = stage.dead();
@@ -550,7 +554,7 @@ fn controls_for_a_dead_run_are_kept_and_taken_when_it_goes_on() {
 }
 
 #[test]
-fn a_dead_run_goes_on_by_resume_flag_or_plain_restart_from_anywhere() {
+fn dead_run_continues_by_resume_flag_or_restart() {
     for args in [&["run", "--resume", "--json"][..], RUN, &["resume", "ID", "--json"]] {
         let env = TestEnv::new(RALPH);
         let stage = Stage::new(&env);
@@ -567,14 +571,14 @@ fn a_dead_run_goes_on_by_resume_flag_or_plain_restart_from_anywhere() {
 }
 
 #[test]
-fn a_dead_run_with_other_settings_is_neither_lost_nor_mixed_up() {
+fn dead_run_with_other_settings_stays_separate() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let run = stage.dead();
     let refused = stage.repo.ralph(&[RUN, &["--protect", "readme.txt"]].concat()).exits(2);
     assert!(refused.stderr.contains(&run) && refused.stderr.contains("--new"), "{}", refused.stderr);
     assert_eq!(stage.repo.latest(), run);
-    // Cancelled without a driver, it ends on the spot.
+    // Cancelled without a driver, it ends at once.
     stage.repo.ralph(&["cancel"]).exits(0);
     let kinds = stage.repo.kinds();
     assert_eq!(kinds.last().unwrap(), "finished", "{kinds:?}");
@@ -584,7 +588,7 @@ fn a_dead_run_with_other_settings_is_neither_lost_nor_mixed_up() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_with_a_hint() {
+fn invalid_controls_are_refused_with_a_hint() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let none = stage.repo.ralph(&["pause"]).exits(2);
@@ -612,11 +616,11 @@ fn what_cannot_be_meant_is_refused_with_a_hint() {
 }
 
 #[test]
-fn a_letter_is_taken_only_when_the_run_has_journalled_it() {
+fn control_file_is_removed_only_after_it_is_journaled() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();
-    // A driver that stands still looks at nothing: what it has not taken is not called taken.
+    // A stopped driver reads nothing: `ralph` must not report the control as applied.
     stage.signal(child.id(), "-STOP");
     let sent = stage.repo.ralph(&["note", "be careful", "--json"]).exits(0);
     assert_eq!(sent.json()["taken"], false);
@@ -630,7 +634,7 @@ fn a_letter_is_taken_only_when_the_run_has_journalled_it() {
 }
 
 #[test]
-fn what_the_agent_of_another_process_says_is_seen_while_it_works() {
+fn live_output_of_another_process_is_shown() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let child = stage.start();
@@ -647,7 +651,7 @@ fn what_the_agent_of_another_process_says_is_seen_while_it_works() {
     let text = lines.iter().position(|l| l["kind"] == "text").unwrap();
     assert_eq!(lines[text]["iteration"], 1);
     let before = lines[..text].iter().rfind(|l| l.get("n").is_none()).unwrap();
-    assert_eq!(before["seq"], lines[text]["seq"], "it stands behind the event that it followed");
+    assert_eq!(before["seq"], lines[text]["seq"], "it comes after the event that it followed");
     stage.go(&[2, 3]);
     ended(child, 0);
 }

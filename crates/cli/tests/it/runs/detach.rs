@@ -1,4 +1,4 @@
-//! Runs that go on by themselves, and those who watch them.
+//! Detached runs and their viewers.
 
 use crate::RALPH;
 use ralph_loop_testkit::env::{is_alive, until};
@@ -6,8 +6,8 @@ use ralph_loop_testkit::{TestEnv, TestRepo};
 
 const DETACHED: &[&str] = &["run", "--detach", "--isolation", "none", "--json"];
 
-/// Works once it is told to.
-fn patient(repo: &TestRepo<'_>) -> String {
+/// Works once a file allows it.
+fn waiting_script(repo: &TestRepo<'_>) -> String {
     let go = repo.dir.join(".git/go").display().to_string();
     format!(
         "until [ -e '{go}' ]; do sleep 0.05; done; echo work > part.txt; echo '<promise>COMPLETE</promise>'"
@@ -25,14 +25,14 @@ fn driver(repo: &TestRepo<'_>, run: &str) -> u32 {
 }
 
 #[test]
-fn a_detached_run_outlives_its_starter_and_its_viewer() {
+fn detached_run_outlives_its_starter_and_its_viewer() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let pid = driver(&repo, &run);
     let session = nix::unistd::getsid(Some(nix::unistd::Pid::from_raw(pid as i32))).unwrap();
-    assert_eq!(session.as_raw(), pid as i32, "it has a session of its own");
+    assert_eq!(session.as_raw(), pid as i32, "it has its own session");
     let mut viewer = env.spawn(&repo.dir, &["attach", &run]);
     viewer.kill().unwrap();
     viewer.wait().unwrap();
@@ -56,11 +56,11 @@ fn attach_ends_with_the_code_of_the_run() {
 }
 
 #[test]
-fn what_a_detached_run_refuses_is_told_as_in_the_foreground() {
+fn detached_run_reports_refusals_like_a_foreground_run() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub("true", "true");
-    let args = ["run", "--isolation", "none", "--agents", "nobody"];
+    let args = ["run", "--isolation", "none", "--agents", "unknown"];
     let here = repo.ralph(&args).exits(2).stderr;
     let there = repo.ralph(&[&args[..], &["--detach"]].concat()).exits(2).stderr;
     assert_eq!(here, there);

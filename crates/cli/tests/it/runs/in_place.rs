@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-/// Ends a test where this machine has no sandbox.
+/// Skips the test if this machine has no sandbox.
 macro_rules! fenced {
     ($done:expr) => {{
         let done = $done;
@@ -48,7 +48,7 @@ fn files(top: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     found
 }
 
-/// An agent whose first session looks around and writes a part, and whose second one deletes a file and is done.
+/// An agent whose first session lists the tree and writes a part, and whose second one deletes a file and finishes.
 const LOOKS_AROUND: &str = r#"
 cat a.txt b.txt mine.txt build/out.o sub/inner.txt big.bin 2>/dev/null | head -c 300 | tr -d '\0' > seen.txt
 ls -A > names.txt
@@ -104,7 +104,7 @@ fn mess(env: &TestEnv, repo: &TestRepo<'_>) {
 }
 
 #[test]
-fn the_users_mess_stays_to_the_byte_and_the_agents_work_appears_in_it() {
+fn uncommitted_user_files_stay_unchanged_in_place() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     mess(&env, &repo);
@@ -113,7 +113,7 @@ fn the_users_mess_stays_to_the_byte_and_the_agents_work_appears_in_it() {
     let index = std::fs::read(repo.dir.join(".git/index")).unwrap();
     let config = repo.read(".git/config");
     let done = fenced!(repo.ralph(&["run", "--json"])).exits(0);
-    assert!(done.stderr.contains("`.env`"), "what was left out is told: {}", done.stderr);
+    assert!(done.stderr.contains("`.env`"), "the omitted file is reported: {}", done.stderr);
     assert_eq!(std::fs::read(repo.dir.join(".git/index")).unwrap(), index, "the index is as it was");
     assert_eq!(repo.read(".git/config"), config);
     let mut after = files(&repo.dir);
@@ -141,7 +141,7 @@ fn the_users_mess_stays_to_the_byte_and_the_agents_work_appears_in_it() {
     assert_eq!(std::fs::read_link(repo.dir.join("link2")).unwrap(), Path::new("part1.txt"));
     let mode = std::fs::metadata(repo.dir.join("deep/er/new.sh")).unwrap().mode();
     assert_eq!(mode & 0o111, 0o111);
-    // The agent saw what the user sees, but the secret.
+    // The agent saw all of the user's files except the secret.
     assert_eq!(repo.read("seen.txt"), "a, mine\nb, staged and changed again\nuntracked\nobject\ninner\n");
     let names = repo.read("names.txt");
     assert!(names.lines().any(|n| n == "big.bin") && !names.lines().any(|n| n == ".env"), "{names}");
@@ -171,7 +171,7 @@ fn the_users_mess_stays_to_the_byte_and_the_agents_work_appears_in_it() {
     assert_eq!(std::fs::read(repo.dir.join(".git/index")).unwrap(), index);
 }
 
-/// A session that says that it runs, and ends when it is told to.
+/// A session that reports that it runs, and ends on request.
 const WAITS: &str = r#"
 if [ "$RALPH_ITERATION" = 1 ]; then
     touch .ralph/started; until [ -e .ralph/go ]; do sleep 0.05; done
@@ -180,13 +180,13 @@ else
     cp other.txt seen.txt; echo part > part.txt; echo '<promise>COMPLETE</promise>'
 fi"#;
 
-/// The agent's folder of the run that goes on now.
+/// The agent's folder of the active run.
 fn agent_copy(env: &TestEnv) -> Option<PathBuf> {
     let mut found = std::fs::read_dir(env.path("state/ralph/workspaces")).ok()?.flatten();
     found.find(|e| e.path().join(".ralph/started").exists()).map(|e| e.path())
 }
 
-/// Runs with the agent above; `meanwhile` happens during its first session.
+/// Runs the agent above; calls `meanwhile` during its first session.
 fn during(env: &TestEnv, repo: &TestRepo<'_>, args: &[&str], meanwhile: impl FnOnce()) -> Finished {
     let child = env.spawn(&repo.dir, &[&["--verbose", "run"], args].concat());
     let pid = child.id();
@@ -201,7 +201,7 @@ fn during(env: &TestEnv, repo: &TestRepo<'_>, args: &[&str], meanwhile: impl FnO
 }
 
 #[test]
-fn a_file_that_the_user_changed_meanwhile_is_told_and_never_overwritten() {
+fn file_changed_by_the_user_is_reported_and_never_overwritten() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write("other.txt", "other\n");
@@ -213,7 +213,7 @@ fn a_file_that_the_user_changed_meanwhile_is_told_and_never_overwritten() {
         repo.write("other.txt", "other, mine\n");
         repo.write("fresh.txt", "mine, too\n");
         repo.write(".ralph/guardrails.md", "### guardrail: mine\n");
-        // Nobody else can start here meanwhile.
+        // No other run can start here in the meantime.
         let second = repo.ralph(&["run", "--new"]).exits(4);
         assert!(second.stderr.contains("one run at a time per folder"), "{}", second.stderr);
         assert_eq!(std::fs::read_dir(env.path("state/ralph/workspaces")).unwrap().count(), 1);
@@ -237,21 +237,21 @@ fn a_file_that_the_user_changed_meanwhile_is_told_and_never_overwritten() {
     assert_eq!(told[0]["conflicts"], json!(["fresh.txt", "readme.txt"]));
     assert!(repo.run_file("iterations/2/prompt.md").contains("guardrail: mine"));
 
-    // What is undone later is the run's, too, and none of the user's.
+    // Undoing later also reverts only the run's changes.
     repo.write("wip.txt", "mine, after it\n");
     let plan = repo.ralph(&["restore", "--json", "--yes"]).exits(0).json();
     assert_eq!(plan["yours"], json!(["fresh.txt", "other.txt", "readme.txt", "wip.txt"]), "{plan}");
     assert!(!repo.dir.join("part.txt").exists() && !repo.dir.join("seen.txt").exists());
     assert_eq!(repo.read("other.txt"), "other, mine\n");
     assert_eq!(repo.read("wip.txt"), "mine, after it\n");
-    // And the way back is the one that is named.
+    // The suggested restore command works.
     let source = format!("--source=refs/ralph/{run}/before-restore");
     repo.git(&["restore", "--overlay", &source, "--", ":/"]);
     assert_eq!(repo.read("part.txt"), "part\n");
 }
 
 #[test]
-fn what_no_session_can_install_in_the_sandbox_is_told_before_the_first() {
+fn missing_tool_in_the_sandbox_is_reported_before_the_first_session() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent("stub", "echo x > part.txt; echo '<promise>COMPLETE</promise>'");
@@ -268,7 +268,7 @@ fn what_no_session_can_install_in_the_sandbox_is_told_before_the_first() {
     assert!(warned, "{events:?}");
     let asked = repo.events_named("needs_human")[0]["message"].as_str().unwrap().to_owned();
     assert!(asked.contains("`frobnicate-tests` is not installed"), "{asked}");
-    // Without checks at the start there is nothing to warn of.
+    // Without initial checks there is nothing to warn about.
     repo.ralph(&["run", "--new", "--no-baseline", "--max-iterations", "1"]);
     assert_eq!(repo.events_named("iteration_started").len(), 1);
     let told = repo.events_named("notice");
@@ -279,7 +279,7 @@ fn what_no_session_can_install_in_the_sandbox_is_told_before_the_first() {
 }
 
 #[test]
-fn a_branch_gets_each_iteration_and_stays_where_the_user_moved_it() {
+fn branch_gets_each_iteration_and_keeps_user_commits() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write("other.txt", "other\n");
@@ -311,7 +311,7 @@ fn a_branch_gets_each_iteration_and_stays_where_the_user_moved_it() {
 }
 
 #[test]
-fn nothing_that_makes_git_run_programs_reaches_the_users_repo() {
+fn git_program_settings_never_reach_the_user_repo() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write(".gitignore", ".env\n");
@@ -343,9 +343,9 @@ fn nothing_that_makes_git_run_programs_reaches_the_users_repo() {
     assert!(!Path::new("/tmp/planted").exists() && !repo.dir.join("planted").exists());
 }
 
-/// Landlock cannot keep an agent from its own git folder; what it plants there has no effect outside.
+/// Landlock can't protect the agent's git folder; planted files there have no effect outside.
 #[test]
-fn landlock_in_place_hands_back_and_settings_of_the_agent_run_nothing() {
+fn landlock_in_place_applies_changes_and_ignores_agent_settings() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let planted = env.path("planted");
@@ -360,14 +360,14 @@ fn landlock_in_place_hands_back_and_settings_of_the_agent_run_nothing() {
         "test -f part.txt",
     );
     let done = fenced!(repo.ralph(&["run", "--json", "--isolation", "landlock"]));
-    // The attributes ask for a filter that the user does not have: a person must say what to make of that.
+    // The attributes need a filter that the user doesn't have, so `ralph` asks the user.
     done.exits(3);
     assert_eq!(repo.read("part.txt"), "part\n");
     assert!(!planted.exists(), "a filter of the agent was run outside the sandbox");
 }
 
 #[test]
-fn an_edit_of_the_task_reaches_agent_and_user() {
+fn task_edit_reaches_agent_and_user() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write("other.txt", "other\n");

@@ -1,4 +1,4 @@
-//! Rate limits, logins and time-outs: who rests, who takes over, and that waiting is not working.
+//! Rate limits, logins and timeouts: cooldowns, fallbacks, and waits that don't count as work.
 #![allow(clippy::disallowed_methods, reason = "tests tell agents what time it is")]
 
 use crate::RALPH;
@@ -13,13 +13,13 @@ fn epoch() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64
 }
 
-/// A script that does `first` at its first call on this machine, and `then` at every later one.
+/// A script that runs `first` on its first call, and `then` on every later one.
 fn once(env: &TestEnv, name: &str, first: &str, then: &str) -> String {
     let mark = env.path(name).display().to_string();
     format!("if [ ! -e {mark} ]; then : > {mark}; {first}\nelse {then}\nfi")
 }
 
-fn who(repo: &TestRepo<'_>) -> Vec<String> {
+fn session_agents(repo: &TestRepo<'_>) -> Vec<String> {
     repo.events_named("iteration_started")
         .iter()
         .map(|e| format!("{}{}", e["agent"].as_str().unwrap(), e["iteration"]))
@@ -27,7 +27,7 @@ fn who(repo: &TestRepo<'_>) -> Vec<String> {
 }
 
 #[test]
-fn a_limited_agent_rests_the_other_takes_over_and_the_first_comes_back() {
+fn rate_limited_agent_rests_while_another_takes_over() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let limited = "echo 'Error: rate limit reached, try again in 2 seconds' >&2; exit 1";
@@ -40,7 +40,7 @@ fn a_limited_agent_rests_the_other_takes_over_and_the_first_comes_back() {
     );
     let before = epoch();
     repo.run(&[]).exits(0);
-    let order = who(&repo);
+    let order = session_agents(&repo);
     assert_eq!(order[..3], ["one1", "two1", "two2"], "{order:?}");
     assert!(order.last().unwrap().starts_with("one"), "{order:?}");
     let skipped = repo.events_named("iteration_started")[2]["skipped"][0].as_str().unwrap().to_owned();
@@ -54,15 +54,15 @@ fn a_limited_agent_rests_the_other_takes_over_and_the_first_comes_back() {
     assert_eq!(repo.events_named("session_ended")[0]["end"]["how"], "rate_limited");
 }
 
-/// Where time runs out: at the start, in the set-up, after a session, in the final check.
+/// The time runs out at the start, in the setup, after a session, or in the final check.
 #[test]
-fn no_check_outlasts_the_time_of_the_run_and_more_time_lets_it_go_on() {
+fn check_stops_at_the_run_time_limit_and_more_time_continues_it() {
     for place in ["start", "setup", "iteration", "final check"] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
-        let (calls, mended) = (env.path("calls").display().to_string(), env.path("mended"));
-        // Only the checks, or only the setup, have no end; of the checks the first one, or the second.
-        let slow = format!("[ -e {} ] || sleep 600", mended.display());
+        let (calls, fixed) = (env.path("calls").display().to_string(), env.path("fixed"));
+        // Either the setup or one of the checks never ends: the first or the second.
+        let slow = format!("[ -e {} ] || sleep 600", fixed.display());
         let nth = |n: u32| {
             format!("echo x >> {calls}; [ $(wc -l < {calls}) != {n} ] || {{ {slow}; }}; test -f part.txt")
         };
@@ -79,14 +79,14 @@ fn no_check_outlasts_the_time_of_the_run_and_more_time_lets_it_go_on() {
         assert_eq!(run["reason"], "timeout", "{place}: {run}");
         let failed = repo.events_named("check_finished").iter().filter(|e| e["passed"] == false).count();
         assert_eq!((failed, repo.events_named("proof_finished").len()), (0, 0), "{place}: it did not fail");
-        std::fs::write(&mended, "").unwrap();
+        std::fs::write(&fixed, "").unwrap();
         let run = repo.ralph(&["resume", "--max-seconds", "600", "--json"]).exits(0).json();
         assert_eq!(run["success"], true, "{place}: {run}");
     }
 }
 
 #[test]
-fn all_resting_waits_and_waiting_is_neither_an_iteration_nor_working_time() {
+fn waiting_for_all_agents_is_not_an_iteration() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let limited = "echo 'HTTP 429 Too Many Requests' >&2; echo 'Retry-After: 1' >&2; exit 1";
@@ -96,7 +96,7 @@ fn all_resting_waits_and_waiting_is_neither_an_iteration_nor_working_time() {
     let run = done.json();
     assert_eq!((&run["iterations"], &run["success"]), (&json!(1), &json!(true)));
     assert!(run["elapsed_seconds"].as_f64().unwrap() > 2.0, "{run}");
-    assert_eq!(who(&repo), ["one1", "one1"]);
+    assert_eq!(session_agents(&repo), ["one1", "one1"]);
     let wait = &repo.events_named("wait_started")[0];
     assert!(
         wait["reason"].as_str().unwrap().contains("every agent is in cooldown") && wait["until"].is_string(),
@@ -110,11 +110,11 @@ fn all_resting_waits_and_waiting_is_neither_an_iteration_nor_working_time() {
 }
 
 #[test]
-fn waiting_for_limits_has_an_end_of_its_own_and_can_be_cancelled() {
+fn limit_wait_has_its_own_timeout_and_can_be_cancelled() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent("one", "echo 'rate limit exceeded' >&2; exit 1");
-    // No reset time is named, and nobody else is free: the first wait is short, whatever rest is configured.
+    // No reset time is known and no other agent is free: the first wait is short, whatever cooldown is configured.
     repo.configure(std::slice::from_ref(&agent), "true", &json!({"default_cooldown_seconds": 3600}));
     let child = env.spawn(&repo.dir, &["run", "--isolation", "none", "--json"]);
     until("the wait", || repo.kinds().contains(&"wait_started".to_owned()).then_some(()));
@@ -138,13 +138,13 @@ fn waiting_for_limits_has_an_end_of_its_own_and_can_be_cancelled() {
     assert_eq!((&run["reason"], &run["iterations"]), (&json!("timeout"), &json!(0)));
 }
 
-/// Where the engine keeps what it knows of rests in a folder.
+/// The engine's file of cooldowns in a folder.
 fn rests(env: &TestEnv, repo: &TestRepo<'_>) -> std::path::PathBuf {
     ralph_loop_journal::folder::layout::StateHome::at(&env.path("state/ralph")).folder_cooldowns(&repo.dir)
 }
 
 #[test]
-fn a_rest_of_an_earlier_run_binds_the_next_one() {
+fn cooldown_of_an_earlier_run_applies_to_the_next() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agents = [
@@ -159,25 +159,25 @@ fn a_rest_of_an_earlier_run_binds_the_next_one() {
         std::fs::write(path, text).unwrap();
     };
     write(&rest(epoch() + 3600).to_string());
-    // What lies in the folder is a copy for people: nobody goes by it.
+    // The file in the folder is a copy for the user; `ralph` doesn't read it.
     repo.write(".ralph/cooldowns.json", &json!({"two": rest(epoch() + 3600)["one"]}).to_string());
     repo.run(&[]).exits(0);
-    assert_eq!(who(&repo), ["two1"]);
+    assert_eq!(session_agents(&repo), ["two1"]);
     assert!(
         repo.events_named("iteration_started")[0]["skipped"][0].as_str().unwrap().contains("weekly limit")
     );
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "the first result"]);
-    // One that is over binds nobody, and a damaged file stops nobody.
+    // An expired cooldown and a damaged file have no effect.
     for text in [rest(epoch() - 1).to_string(), "not json".to_owned()] {
         write(&text);
         repo.run(&[]).exits(0);
-        assert_eq!(who(&repo)[0], "one1", "{text}");
+        assert_eq!(session_agents(&repo)[0], "one1", "{text}");
     }
 }
 
 #[test]
-fn signs_of_ones_own_count_where_a_limit_may_be_looked_for_at_all() {
+fn custom_limit_signs_count_only_after_a_failed_exit() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let script = once(
@@ -213,7 +213,7 @@ fn claude_init() -> Value {
 }
 
 #[test]
-fn a_claude_stream_is_read_with_its_promise_tokens_and_cost() {
+fn claude_stream_has_promise_tokens_and_cost() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let lines = [
@@ -235,7 +235,7 @@ fn a_claude_stream_is_read_with_its_promise_tokens_and_cost() {
 }
 
 #[test]
-fn limits_of_claude_and_codex_are_read_from_their_errors() {
+fn claude_and_codex_limits_are_read_from_their_errors() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let resets = epoch() + 3600;
@@ -256,7 +256,7 @@ fn limits_of_claude_and_codex_are_read_from_their_errors() {
     ];
     repo.configure(&agents, "true", &json!({}));
     repo.run(&[]).exits(0);
-    assert_eq!(who(&repo), ["claude1", "codex1", "plain1"]);
+    assert_eq!(session_agents(&repo), ["claude1", "codex1", "plain1"]);
     let cooldowns: Value = serde_json::from_str(&repo.read(".ralph/cooldowns.json")).unwrap();
     let end = |name: &str| cooldowns[name]["cooldown_until"].as_i64().unwrap();
     assert!((resets..=resets + 5).contains(&end("claude")), "{cooldowns}");
@@ -265,7 +265,7 @@ fn limits_of_claude_and_codex_are_read_from_their_errors() {
 }
 
 #[test]
-fn a_codex_stream_is_read_and_its_cost_is_unknown() {
+fn codex_stream_has_unknown_cost() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let lines = [
@@ -285,7 +285,7 @@ fn a_codex_stream_is_read_and_its_cost_is_unknown() {
 }
 
 #[test]
-fn without_a_login_an_agent_is_dropped_and_with_the_last_one_the_run_ends() {
+fn logged_out_agents_are_dropped_until_the_run_ends() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let lines = [
@@ -298,7 +298,7 @@ fn without_a_login_an_agent_is_dropped_and_with_the_last_one_the_run_ends() {
         &json!({}),
     );
     repo.run(&[]).exits(0);
-    assert_eq!(who(&repo), ["claude1", "plain1"]);
+    assert_eq!(session_agents(&repo), ["claude1", "plain1"]);
     assert_eq!(repo.events_named("agent_dropped")[0]["agent"], "claude");
     repo.configure(&[claude], "true", &json!({}));
     let done = repo.run(&[]).exits(4);
@@ -313,7 +313,7 @@ fn without_a_login_an_agent_is_dropped_and_with_the_last_one_the_run_ends() {
     );
 }
 
-/// Hangs with a grandchild of its own session that ignores SIGTERM.
+/// Hangs with a grandchild in a separate session that ignores SIGTERM.
 fn hanging(env: &TestEnv, noise: &str) -> String {
     let pids = env.path("pids").display().to_string();
     format!(
@@ -330,7 +330,7 @@ fn all_gone(env: &TestEnv) {
 }
 
 #[test]
-fn a_silent_agent_is_ended_with_everything_it_started() {
+fn silent_agent_is_killed_with_its_children() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let mut agent = repo.agent("one", &hanging(&env, ""));
@@ -343,7 +343,7 @@ fn a_silent_agent_is_ended_with_everything_it_started() {
 }
 
 #[test]
-fn a_session_has_a_time_of_its_own_even_if_it_talks() {
+fn session_timeout_applies_despite_output() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let mut agent = repo.agent("one", &hanging(&env, "(while :; do echo still here; sleep 0.2; done) &"));
@@ -355,7 +355,7 @@ fn a_session_has_a_time_of_its_own_even_if_it_talks() {
 }
 
 #[test]
-fn a_verifier_that_hangs_has_failed_and_what_it_started_is_gone() {
+fn hanging_check_fails_and_its_children_are_killed() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let hang = repo.script("hang.sh", &hanging(&env, ""));

@@ -1,15 +1,15 @@
-//! Runs from their start to their end.
+//! Runs, from start to end.
 
-pub(crate) mod alarms;
 pub(crate) mod branching;
-pub(crate) mod broken_places;
+pub(crate) mod broken_workspaces;
 pub(crate) mod completion;
 pub(crate) mod control;
 pub(crate) mod detach;
 pub(crate) mod in_place;
 pub(crate) mod limits;
-pub(crate) mod neighbours;
-pub(crate) mod older;
+pub(crate) mod older_layout;
+pub(crate) mod parallel_runs;
 pub(crate) mod partial_clones;
-pub(crate) mod placing;
+pub(crate) mod placement;
 pub(crate) mod run_loop;
+pub(crate) mod stuck_detection;

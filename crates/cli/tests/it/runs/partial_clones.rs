@@ -1,4 +1,4 @@
-//! A run in a shallow, sparse clone: worked in, proven and recorded as in a whole one.
+//! Runs in shallow, sparse clones: they work, are proven and are recorded as in a full clone.
 
 use crate::RALPH;
 use ralph_loop_testkit::{TestEnv, TestRepo};
@@ -28,10 +28,10 @@ fn place_of(done: &ralph_loop_testkit::env::Finished) -> PathBuf {
 }
 
 #[test]
-fn a_run_in_a_sparse_clone_is_proven_with_the_same_folders() {
+fn run_in_a_sparse_clone_is_proven_with_the_same_folders() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env);
-    // In the proof, too, the other packages are not there.
+    // The final check also lacks the other packages.
     repo.configure(
         &[repo.agent("stub", WORK)],
         "test -f packages/api/part.txt && test ! -e packages/web",
@@ -49,7 +49,7 @@ fn a_run_in_a_sparse_clone_is_proven_with_the_same_folders() {
     let changed = git(&["diff", "--name-status", "HEAD~1", "HEAD"]);
     assert_eq!(
         changed, "A\tpackages/api/part.txt\nA\tpackages/api/seen.txt",
-        "what is not there is not gone"
+        "files outside the sparse checkout aren't deleted"
     );
     let spec = std::fs::read_to_string(
         top.join(".ralph/runs").join(done.json()["run_id"].as_str().unwrap()).join("spec.json"),
@@ -59,7 +59,7 @@ fn a_run_in_a_sparse_clone_is_proven_with_the_same_folders() {
 }
 
 #[test]
-fn the_configuration_can_say_so_and_flags_win() {
+fn flags_override_the_configured_clone_options() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env);
     repo.configure(
@@ -76,7 +76,7 @@ fn the_configuration_can_say_so_and_flags_win() {
     );
 
     let refused = repo.run(&["--clone", &clone, "--sparse", "../x"]).exits(4);
-    assert!(refused.stderr.contains("`../x` is no folder"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("`../x` isn't a folder"), "{}", refused.stderr);
     repo.run(&["--sparse", "packages/api"]).exits(2);
     repo.run(&["--clone", &clone, "--depth", "0"]).exits(2);
 }

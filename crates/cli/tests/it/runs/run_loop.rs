@@ -1,11 +1,11 @@
-//! The loop from task to proven result: where the work goes, what is written about it, and what is left alone.
+//! The loop from task to proven result: where the work goes, what is recorded, and what stays untouched.
 
 use crate::RALPH;
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Does the whole work at once.
+/// An agent that does all the work in one session.
 const WORKER: &str = "echo work > part.txt\necho 'Wrote the part.'\necho '<promise>COMPLETE</promise>'";
 const CHECK: &str = "grep -q work part.txt";
 
@@ -14,7 +14,7 @@ fn work_ref(run: &Value) -> String {
 }
 
 #[test]
-fn only_the_work_is_recorded_and_everything_of_the_user_stays_as_it_was() {
+fn only_agent_work_is_recorded_and_user_files_stay() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.git(&["branch", "other"]);
@@ -49,7 +49,7 @@ fn only_the_work_is_recorded_and_everything_of_the_user_stays_as_it_was() {
         "M readme.txt\nAM staged.txt\n?? part.txt\n?? untracked.txt".replacen("M readme", " M readme", 1)
     );
     assert_eq!(repo.read("readme.txt"), "hello\nchanged by the user\n");
-    // The snapshot of the start holds everything the user had, through an index of its own.
+    // The initial snapshot holds all of the user's files, through a separate index.
     let start = format!("refs/ralph/{}/start", run["run_id"].as_str().unwrap());
     assert_eq!(repo.git(&["show", &format!("{start}:readme.txt")]), "hello\nchanged by the user");
     assert_eq!(repo.git(&["show", &format!("{start}:untracked.txt")]), "mine");
@@ -60,7 +60,7 @@ fn only_the_work_is_recorded_and_everything_of_the_user_stays_as_it_was() {
 }
 
 #[test]
-fn a_file_of_the_user_that_the_agent_edits_is_kept_and_reported() {
+fn user_file_edited_by_the_agent_is_kept_and_reported() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write("readme.txt", "hello\nmine\n");
@@ -72,7 +72,7 @@ fn a_file_of_the_user_that_the_agent_edits_is_kept_and_reported() {
 }
 
 #[test]
-fn commits_carry_message_trailers_and_the_users_identity() {
+fn commits_have_message_trailers_and_user_identity() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(WORKER, CHECK);
@@ -99,7 +99,7 @@ fn commits_carry_message_trailers_and_the_users_identity() {
 }
 
 #[test]
-fn with_a_branch_each_iteration_is_committed_on_it_and_the_old_branch_stays() {
+fn branch_option_commits_each_iteration_on_the_new_branch() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let main = repo.git(&["rev-parse", "main"]);
@@ -118,7 +118,7 @@ fn with_a_branch_each_iteration_is_committed_on_it_and_the_old_branch_stays() {
 }
 
 #[test]
-fn a_worktree_leaves_the_users_folder_alone_and_is_proven_in_a_clean_checkout() {
+fn worktree_run_leaves_the_user_folder_alone() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write("readme.txt", "hello\nmine\n");
@@ -163,7 +163,7 @@ fn a_clone_leaves_its_source_alone() {
 }
 
 #[test]
-fn every_iteration_leaves_its_artifacts_and_the_folder_its_files() {
+fn every_iteration_writes_its_artifacts() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let steps = "test -f .ralph/active.json && cp .ralph/active.json \"$(dirname $0)/marker.json\"\necho \"line $RALPH_ITERATION\" >> log.txt\necho \"did $RALPH_ITERATION\"\n[ $RALPH_ITERATION -lt 2 ] || { echo work > part.txt; echo '<promise>COMPLETE</promise>'; }";
@@ -257,12 +257,12 @@ fn every_iteration_leaves_its_artifacts_and_the_folder_its_files() {
         (&json!("tests"), &json!(0), &proof["tree"])
     );
     assert!(check["command"].as_str().unwrap().contains(CHECK));
-    // A file that the agent made is no path that was protected from it.
+    // A file that the agent created isn't a protected path.
     assert!(!proof["protected"]["patterns"].as_array().unwrap().contains(&json!("part.txt")), "{proof}");
 }
 
 #[test]
-fn the_result_object_has_exactly_the_documented_keys_and_stdout_nothing_else() {
+fn stdout_holds_only_the_documented_result_object() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub(WORKER, CHECK);
@@ -310,7 +310,7 @@ fn two_agents_take_turns_and_priority_keeps_the_first() {
 }
 
 #[test]
-fn each_session_gets_the_prompt_by_its_mode_and_knows_its_turn() {
+fn prompt_modes_and_turn_variables_reach_each_session() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let mut agents = vec![
@@ -331,7 +331,7 @@ fn each_session_gets_the_prompt_by_its_mode_and_knows_its_turn() {
 }
 
 #[test]
-fn a_rising_count_of_an_unknown_script_is_not_called_stuck() {
+fn rising_pass_count_of_an_unknown_script_is_not_stuck() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent("one", "echo line $RALPH_ITERATION >> part.txt; echo 'Did the next one.'");
@@ -343,7 +343,7 @@ fn a_rising_count_of_an_unknown_script_is_not_called_stuck() {
 }
 
 #[test]
-fn what_the_machine_lacks_is_told_first_and_asked_about_at_the_second_session() {
+fn missing_machine_tools_are_reported_then_ask_the_user() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent("one", "echo $RALPH_ITERATION > part$RALPH_ITERATION.txt; echo 'Tried.'");
@@ -358,7 +358,7 @@ fn what_the_machine_lacks_is_told_first_and_asked_about_at_the_second_session() 
 }
 
 #[test]
-fn a_session_that_changes_files_without_a_word_is_one_iteration() {
+fn silent_session_with_changes_is_one_iteration() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent("one", "echo $RALPH_ITERATION >> part.txt");
@@ -368,7 +368,7 @@ fn a_session_that_changes_files_without_a_word_is_one_iteration() {
 }
 
 #[test]
-fn six_empty_answers_are_enough() {
+fn run_ends_after_six_empty_answers() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.configure(&[repo.agent("one", "true")], "test -f part.txt", &json!({}));
@@ -379,7 +379,7 @@ fn six_empty_answers_are_enough() {
 }
 
 #[test]
-fn a_final_check_that_fails_again_and_again_is_noticed() {
+fn repeated_final_check_failure_is_detected() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent("one", "echo $RALPH_ITERATION > part.txt; echo '<promise>COMPLETE</promise>'");
@@ -391,7 +391,7 @@ fn a_final_check_that_fails_again_and_again_is_noticed() {
 }
 
 #[test]
-fn a_setup_that_fails_at_the_start_is_told_before_anybody_is_paid_and_refuses_nothing() {
+fn failed_setup_is_reported_at_the_start_but_does_not_block() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent("one", "echo x >> part.txt; echo '<promise>COMPLETE</promise>'");
@@ -401,7 +401,7 @@ fn a_setup_that_fails_at_the_start_is_told_before_anybody_is_paid_and_refuses_no
     repo.configure(&[agent], "test -f part.txt", &settings);
     let run = repo.run(&[]).exits(1).json();
     assert!(
-        run["summary"].as_str().unwrap().contains("failed at the start, so that nothing could be proven"),
+        run["summary"].as_str().unwrap().contains("failed at the start, so nothing could be proven"),
         "{run}"
     );
     let kinds = repo.kinds();
@@ -409,17 +409,17 @@ fn a_setup_that_fails_at_the_start_is_told_before_anybody_is_paid_and_refuses_no
     assert!(notice < kinds.iter().position(|kind| kind == "iteration_started").unwrap(), "{kinds:?}");
     let told = repo.events_named("notice")[0]["message"].as_str().unwrap().to_owned();
     assert!(
-        told.starts_with("warning: the setup `sh -c") && told.contains("correct `setup_commands`"),
+        told.starts_with("warning: the setup command `sh -c") && told.contains("correct `setup_commands`"),
         "{told}"
     );
-    // Where mending it was the work, or a person mended it, the run goes on to a result; nothing was red before.
+    // If fixing it was the task, or the user fixed it, the run reaches a result; no check failed before.
     std::fs::write(&ready, "").unwrap();
     let run = repo.ralph(&["resume", "--max-iterations", "3", "--json"]).exits(0).json();
     assert_eq!(run["level"], "unverified", "{run}");
 }
 
 #[test]
-fn a_model_that_its_provider_does_not_have_ends_the_agents_turns() {
+fn unknown_model_ends_the_agents_turns() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent("one", "echo \"There's an issue with the selected model (x)\" >&2; exit 1");
@@ -431,7 +431,7 @@ fn a_model_that_its_provider_does_not_have_ends_the_agents_turns() {
 }
 
 #[test]
-fn a_metric_ends_at_its_target_and_the_best_files_are_kept() {
+fn metric_ends_at_its_target_with_the_best_files() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent(
@@ -455,7 +455,7 @@ fn a_metric_ends_at_its_target_and_the_best_files_are_kept() {
 }
 
 #[test]
-fn a_reviewer_leaves_the_files_as_they_were_and_a_healthy_pipeline_is_not_stuck() {
+fn reviewer_changes_nothing_and_pipeline_is_not_stuck() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let builder = repo.agent("maker", "echo $RALPH_ITERATION >> part.txt; echo 'One more part.'");

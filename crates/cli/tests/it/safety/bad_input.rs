@@ -1,4 +1,4 @@
-//! Bad input and bad surroundings: a clear message with file, line and fix; nothing lost; nothing made; no panic.
+//! Bad input and broken environments: a clear message with file, line and fix; nothing lost, nothing created, no panic.
 
 use crate::RALPH;
 use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
@@ -8,17 +8,17 @@ use std::os::unix::fs::PermissionsExt as _;
 const WORKER: &str = "echo work > part.txt\necho '<promise>COMPLETE</promise>'";
 const CHECK: &str = "grep -q work part.txt";
 
-fn ready(env: &TestEnv) -> TestRepo<'_> {
+fn ready_repo(env: &TestEnv) -> TestRepo<'_> {
     let repo = TestRepo::with_task(env);
     repo.stub(WORKER, CHECK);
     repo
 }
 
-/// Refused with this code, in words that hold all of `parts`, with a next step, and without a trace.
+/// Asserts that the run is refused with this code, a message with all of `parts` and a next step, and leaves nothing behind.
 #[track_caller]
-fn refused(repo: &TestRepo<'_>, args: &[&str], code: i32, parts: &[&str]) -> Finished {
+fn assert_refused(repo: &TestRepo<'_>, args: &[&str], code: i32, parts: &[&str]) -> Finished {
     let done = repo.run(args).exits(code);
-    told(&done, parts);
+    assert_message(&done, parts);
     let result = done.json();
     assert_eq!((&result["success"], &result["reason"]), (&json!(false), &json!("error")), "{result}");
     assert!(result["error"]["hint"].is_string(), "{result}");
@@ -28,7 +28,7 @@ fn refused(repo: &TestRepo<'_>, args: &[&str], code: i32, parts: &[&str]) -> Fin
 }
 
 #[track_caller]
-fn told(done: &Finished, parts: &[&str]) {
+fn assert_message(done: &Finished, parts: &[&str]) {
     for part in parts.iter().chain(&["error:", "next:"]) {
         assert!(done.stderr.contains(part), "`{part}` is missing in:\n{}", done.stderr);
     }
@@ -36,27 +36,27 @@ fn told(done: &Finished, parts: &[&str]) {
 }
 
 #[test]
-fn a_task_that_cannot_be_read_is_named() {
+fn unreadable_task_is_named() {
     let env = TestEnv::new(RALPH);
-    let repo = ready(&env);
+    let repo = ready_repo(&env);
     let task = repo.dir.join("PROMPT.md");
     let shown = task.display().to_string();
     for text in ["", " \n\t\r\n ", "\u{feff}\n"] {
         repo.write("PROMPT.md", text);
-        refused(&repo, &[], 2, &["PROMPT.md", "is empty"]);
+        assert_refused(&repo, &[], 2, &["PROMPT.md", "is empty"]);
     }
     std::fs::write(&task, b"# Task\nline two\n\xff\xfe binary \x00").unwrap();
-    refused(&repo, &[], 2, &[&format!("{shown}:3"), "not UTF-8"]);
+    assert_refused(&repo, &[], 2, &[&format!("{shown}:3"), "not UTF-8"]);
     std::fs::remove_file(&task).unwrap();
-    refused(&repo, &[], 2, &[&shown, "ralph run -p"]);
+    assert_refused(&repo, &[], 2, &[&shown, "ralph run -p"]);
     std::fs::create_dir(&task).unwrap();
-    refused(&repo, &[], 2, &[&shown]);
+    assert_refused(&repo, &[], 2, &[&shown]);
 }
 
 #[test]
-fn a_wrong_configuration_is_named_with_its_line_and_the_likely_fix() {
+fn invalid_config_is_reported_with_line_and_likely_fix() {
     let env = TestEnv::new(RALPH);
-    let repo = ready(&env);
+    let repo = ready_repo(&env);
     let file = repo.dir.join(".ralph/config.json").display().to_string();
     let cases: &[(&str, &str, &[&str])] = &[
         ("{\n  \"max_iterations\": 3,\n  oops\n}", ":3:", &["fix the JSON"]),
@@ -93,66 +93,66 @@ fn a_wrong_configuration_is_named_with_its_line_and_the_likely_fix() {
     ];
     for (text, line, parts) in cases {
         repo.write(".ralph/config.json", text);
-        let done = refused(&repo, &[], 2, &[parts, &[format!("{file}{line}").as_str()][..]].concat());
+        let done = assert_refused(&repo, &[], 2, &[parts, &[format!("{file}{line}").as_str()][..]].concat());
         assert_eq!(done.json()["error"]["code"], "INVALID_INPUT");
     }
     std::fs::write(&file, b"{\"max_iterations\": \xff}").unwrap();
-    refused(&repo, &[], 2, &[&file, "UTF-8"]);
+    assert_refused(&repo, &[], 2, &[&file, "UTF-8"]);
 }
 
 #[test]
-fn commands_that_do_not_exist_are_found_out_before_anything_is_spent() {
+fn missing_commands_are_found_before_any_cost() {
     let env = TestEnv::new(RALPH);
-    let repo = ready(&env);
+    let repo = ready_repo(&env);
     let agent = |argv: &str| json!({"name": "ghost", "command_argv": [argv]});
     for program in ["no-such-agent-4711", "./no/such/agent", "/no/such/agent"] {
         repo.configure(&[agent(program)], CHECK, &json!({}));
-        refused(&repo, &[], 4, &[program, "ghost"]);
+        assert_refused(&repo, &[], 4, &[program, "ghost"]);
     }
     let verifier = |argv: &str| json!({"verifiers": [{"name": "tests", "command_argv": [argv]}]});
     repo.write("tools/check.txt", "not for running");
     for program in ["no-such-check-4711", "./no/such/check", "./tools/check.txt"] {
         repo.configure(&[repo.agent("stub", WORKER)], "", &verifier(program));
-        refused(&repo, &[], 2, &[program, "tests"]);
+        assert_refused(&repo, &[], 2, &[program, "tests"]);
     }
-    // A folder or a file that cannot be run is no command either.
+    // A folder or a file that can't be executed isn't a command either.
     for program in ["./tools", "./tools/check.txt"] {
         repo.configure(&[agent(program)], CHECK, &json!({}));
-        refused(&repo, &[], 4, &[program]);
+        assert_refused(&repo, &[], 4, &[program]);
     }
 }
 
 #[test]
-fn without_a_check_or_a_known_agent_nothing_starts() {
+fn run_needs_a_check_and_a_known_agent() {
     let env = TestEnv::new(RALPH);
-    let repo = ready(&env);
-    refused(&repo, &["--agents", "stub,nobody"], 2, &["nobody", "stub"]);
-    refused(&repo, &["--max-iterations", "0"], 2, &["--max-iterations"]);
+    let repo = ready_repo(&env);
+    assert_refused(&repo, &["--agents", "stub,absent"], 2, &["absent", "stub"]);
+    assert_refused(&repo, &["--max-iterations", "0"], 2, &["--max-iterations"]);
     repo.configure(&[repo.agent("stub", WORKER)], "", &json!({"verifiers": []}));
-    refused(&repo, &[], 2, &["nothing checks the result", "--verify"]);
+    assert_refused(&repo, &[], 2, &["nothing checks the result", "--verify"]);
     repo.configure(&[repo.agent("stub", WORKER)], "true", &json!({"required_verifiers": []}));
-    refused(&repo, &[], 2, &["nothing checks the result"]);
+    assert_refused(&repo, &[], 2, &["nothing checks the result"]);
     repo.configure(&[repo.agent("stub", WORKER)], "true", &json!({"required_verifiers": ["lint"]}));
-    refused(&repo, &[], 2, &["lint"]);
+    assert_refused(&repo, &[], 2, &["lint"]);
     repo.write(".ralph/agent.json", "{\n  \"version\": 1,\n  \"turnes\": []\n}");
     repo.configure(
         &[json!({"name": "actor", "kind": "scripted", "script": ".ralph/agent.json"})],
         "true",
         &json!({}),
     );
-    refused(&repo, &[], 2, &["agent.json:3"]);
+    assert_refused(&repo, &[], 2, &["agent.json:3"]);
     repo.configure(
         &[json!({"name": "actor", "kind": "scripted", "script": "missing.json"})],
         "true",
         &json!({}),
     );
-    refused(&repo, &[], 2, &["missing.json"]);
+    assert_refused(&repo, &[], 2, &["missing.json"]);
 }
 
 #[test]
-fn wrong_use_of_the_command_line_exits_2() {
+fn usage_errors_exit_2() {
     let env = TestEnv::new(RALPH);
-    let repo = ready(&env);
+    let repo = ready_repo(&env);
     for args in [
         &["run", "--nonsense"][..],
         &["fly"],
@@ -164,7 +164,7 @@ fn wrong_use_of_the_command_line_exits_2() {
         let done = repo.ralph(args).exits(2);
         assert!(!done.stderr.is_empty() && !done.stderr.contains("panicked"), "{args:?}: {}", done.stderr);
     }
-    // Who asked for JSON gets it here, too.
+    // With `--json`, the error is JSON, too.
     let told = repo.ralph(&["--json", "run", "--nonsense"]).exits(2).json();
     assert_eq!(
         (&told["success"], &told["error"]["code"]),
@@ -174,21 +174,21 @@ fn wrong_use_of_the_command_line_exits_2() {
 }
 
 #[test]
-fn places_that_are_no_repo_are_explained() {
+fn folders_outside_a_repo_are_explained() {
     let env = TestEnv::new(RALPH);
     let folder = env.path("plain");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("PROMPT.md"), "# Task\n").unwrap();
     let run = ["run", "--isolation", "none", "--verify", "true", "--json"];
     let none = env.ralph(&folder, &run).exits(2);
-    told(&none, &["plain", "git init"]);
+    assert_message(&none, &["plain", "git init"]);
     assert!(!folder.join(".ralph").exists());
 
     let bare = env.path("bare");
     TestEnv::finish(env.command("git", &folder).args(["init", "-q", "--bare"]).arg(&bare)).exits(0);
     std::fs::write(bare.join("PROMPT.md"), "# Task\n").unwrap();
     let done = env.ralph(&bare, &run).exits(2);
-    told(&done, &["bare"]);
+    assert_message(&done, &["bare"]);
 
     let empty = TestRepo::new(&env, "empty", &[]);
     std::fs::remove_dir_all(empty.dir.join(".git")).unwrap();
@@ -196,17 +196,17 @@ fn places_that_are_no_repo_are_explained() {
     empty.write("PROMPT.md", "# Task\n");
     empty.stub(WORKER, CHECK);
     let done = empty.run(&[]).exits(2);
-    told(&done, &["commit"]);
+    assert_message(&done, &["commit"]);
     assert!(!empty.dir.join(".ralph/runs").exists());
 }
 
 #[test]
-fn a_detached_head_works_in_place_but_not_with_commits_on_a_branch() {
+fn detached_head_works_in_place_but_not_with_a_branch() {
     let env = TestEnv::new(RALPH);
-    let repo = ready(&env);
+    let repo = ready_repo(&env);
     repo.git(&["checkout", "-q", "--detach"]);
     repo.configure(&[repo.agent("stub", WORKER)], CHECK, &json!({"checkpoint_commits": true}));
-    refused(&repo, &[], 2, &["HEAD is detached", "--branch"]);
+    assert_refused(&repo, &[], 2, &["HEAD is detached", "--branch"]);
     repo.stub(WORKER, CHECK);
     let run = repo.run(&[]).exits(0).json();
     assert!(run["ref"].as_str().unwrap().starts_with("refs/ralph/"), "{run}");
@@ -216,13 +216,13 @@ fn a_detached_head_works_in_place_but_not_with_commits_on_a_branch() {
 #[test]
 fn isolation_none_counts_only_from_the_user() {
     let env = TestEnv::new(RALPH);
-    let repo = ready(&env);
-    // The sandbox of a run; a machine that has none refuses, and never goes on without.
+    let repo = ready_repo(&env);
+    // The sandbox of a run: a machine without one refuses the run instead of running it unsandboxed.
     let isolation = |args: &[&str]| {
         let _ = std::fs::remove_file(repo.dir.join("part.txt"));
         let done = repo.ralph(&[&["run", "--json"], args].concat());
         if done.code == Some(4) {
-            told(&done, &["cannot sandbox", "--isolation none"]);
+            assert_message(&done, &["cannot sandbox", "--isolation none"]);
             return "refused".to_owned();
         }
         done.exits(0);
@@ -243,9 +243,9 @@ fn isolation_none_counts_only_from_the_user() {
 }
 
 #[test]
-fn layers_are_user_then_repo_then_flags() {
+fn config_layers_are_user_then_repo_then_flags() {
     let env = TestEnv::new(RALPH);
-    let repo = ready(&env);
+    let repo = ready_repo(&env);
     std::fs::create_dir_all(env.path("config/ralph")).unwrap();
     std::fs::write(
         env.path("config/ralph/config.json"),
@@ -262,27 +262,27 @@ fn layers_are_user_then_repo_then_flags() {
     assert_eq!((&seen["max_iterations"], &seen["max_tokens"]), (&json!(1), &json!(77)));
     assert_eq!(budgets(&["--max-iterations", "2", "--max-tokens", "88"])["max_tokens"], 88);
     std::fs::write(env.path("config/ralph/config.json"), "{\n\"max_iteration\": 2}").unwrap();
-    told(&repo.run(&[]).exits(2), &["config/ralph/config.json:2", "max_iterations"]);
+    assert_message(&repo.run(&[]).exits(2), &["config/ralph/config.json:2", "max_iterations"]);
 }
 
 #[test]
-fn folders_that_cannot_be_written_are_named() {
+fn read_only_folders_are_named() {
     let env = TestEnv::new(RALPH);
-    let repo = ready(&env);
+    let repo = ready_repo(&env);
     // As root every folder can be written; a file where a folder must be cannot.
     repo.write(".ralph/runs", "in the way");
-    // That one only shows the run, whose record lies elsewhere.
+    // This folder only has a copy; the record is elsewhere.
     repo.run(&[]).exits(0);
     assert_eq!(repo.read(".ralph/runs"), "in the way");
     std::fs::remove_dir_all(repo.dir.join(".ralph")).unwrap();
     repo.write(".ralph", "in the way");
     let done = repo.run(&["--verify", "true"]).exits(2);
-    told(&done, &[".ralph"]);
+    assert_message(&done, &[".ralph"]);
     std::fs::remove_file(repo.dir.join(".ralph")).unwrap();
     repo.stub(WORKER, CHECK);
     std::fs::remove_dir_all(env.path("state")).unwrap();
     std::fs::write(env.path("state"), "in the way").unwrap();
-    told(&repo.run(&[]).exits(4), &["state"]);
+    assert_message(&repo.run(&[]).exits(4), &["state"]);
 }
 
 #[test]
@@ -329,7 +329,7 @@ impl Drop for Unmount<'_> {
 }
 
 #[test]
-fn binary_output_of_agents_and_verifiers_does_no_harm() {
+fn binary_output_is_harmless() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let noise = "head -c 100000 /dev/urandom; printf '\\377\\376\\000\\033[31m\\n'";
@@ -345,7 +345,7 @@ fn binary_output_of_agents_and_verifiers_does_no_harm() {
 }
 
 #[test]
-fn a_flood_of_output_stays_within_bounds() {
+fn flooded_output_stays_bounded() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let flood = "yes 'a line of no interest whatsoever' | head -c 200000000";
@@ -359,7 +359,7 @@ fn a_flood_of_output_stays_within_bounds() {
 }
 
 #[test]
-fn crlf_and_names_with_spaces_and_umlauts_are_fine() {
+fn crlf_and_names_with_spaces_and_umlauts_work() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(
         &env,
@@ -374,13 +374,13 @@ fn crlf_and_names_with_spaces_and_umlauts_are_fine() {
     assert!(!repo.run_file("iterations/1/prompt.md").contains('\r'));
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     let run = repo.run(&["--worktree", "--branch", "zweiter Versuch"]);
-    told(&run.exits(2), &["`zweiter Versuch` is not a valid branch name"]);
+    assert_message(&run.exits(2), &["`zweiter Versuch` is not a valid branch name"]);
 }
 
 #[test]
-fn a_run_started_in_a_subfolder_works_on_the_whole_repo() {
+fn run_started_in_a_subfolder_works_on_the_whole_repo() {
     let env = TestEnv::new(RALPH);
-    let repo = ready(&env);
+    let repo = ready_repo(&env);
     repo.write("sub/dir/PROMPT.md", "# Task of the subfolder\n");
     let run = env.ralph(&repo.dir.join("sub/dir"), &["run", "--isolation", "none", "--json"]).exits(0).json();
     assert_eq!(repo.latest(), run["run_id"].as_str().unwrap(), "it is shown at the top of the repo");
@@ -391,10 +391,10 @@ fn a_run_started_in_a_subfolder_works_on_the_whole_repo() {
 #[test]
 fn without_home_ralph_says_what_it_needs() {
     let env = TestEnv::new(RALPH);
-    let repo = ready(&env);
+    let repo = ready_repo(&env);
     let mut command = env.ralph_command(&repo.dir, &["run", "--isolation", "none"]);
     command.env_remove("HOME").env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
-    told(&TestEnv::finish(&mut command).exits(4), &["HOME"]);
+    assert_message(&TestEnv::finish(&mut command).exits(4), &["HOME"]);
     assert!(!repo.dir.join(".ralph/runs").exists());
     let mut command = env.ralph_command(&repo.dir, &["run", "--isolation", "none"]);
     command.env_remove("HOME").env_remove("USER");
@@ -402,7 +402,7 @@ fn without_home_ralph_says_what_it_needs() {
 }
 
 #[test]
-fn an_agent_that_becomes_impossible_to_start_fails_its_session_not_the_run() {
+fn agent_that_fails_to_start_fails_its_session_not_the_run() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let script = repo.agent("stub", "rm \"$0\"; echo x > part.txt; echo ok");

@@ -1,9 +1,10 @@
-//! What an agent puts below its tree (links out of it, FIFOs, folders in place of files) leads the engine nowhere: no file
-//! outside is written or read, nothing hangs, and the run goes on. Each attack runs sandboxed in place and, where it can
-//! do more, without a sandbox in a worktree.
+//! Hostile files in an agent's tree (links out of it, FIFOs, folders instead of files): no file outside is written or read,
+//! nothing hangs, and the run continues. Each attack runs sandboxed in place and, if it can do more there, without a sandbox
+//! in a worktree.
 
 mod agent_tree;
 mod git_folders;
+mod git_programs;
 mod ordinary_user;
 mod repo_files;
 mod same_path;
@@ -12,7 +13,7 @@ use crate::RALPH;
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 
-/// Runs an agent that attacks in its first session and works in its second. Returns what its second prompt was.
+/// Runs an agent that attacks in its first session and works in its second. Returns its second prompt.
 fn attacked(env: &TestEnv, attack: &str, args: &[&str]) -> Option<String> {
     let victim = env.path("victim");
     std::fs::create_dir_all(&victim).unwrap();
@@ -92,8 +93,8 @@ const ATTACKS: &[(&str, &str)] = &[
     ("errors.log becomes a link to a device", "rm -f .ralph/errors.log; ln -s /dev/zero .ralph/errors.log"),
 ];
 
-/// Every sixth attack: each takes a whole run, and they can run side by side.
-fn a_sandboxed_agent_leads_the_engine_nowhere(from: usize) {
+/// Plays every sixth attack: each takes a whole run, and the parts run in parallel.
+fn play_every_sixth_attack(from: usize) {
     for (_, attack) in ATTACKS.iter().skip(from).step_by(6) {
         let env = TestEnv::new(RALPH);
         if attacked(&env, attack, &[]).is_none() {
@@ -106,15 +107,15 @@ macro_rules! sandboxed {
     ($($name:ident $from:literal)*) => {
         $(#[test]
         fn $name() {
-            a_sandboxed_agent_leads_the_engine_nowhere($from);
+            play_every_sixth_attack($from);
         })*
     };
 }
 
-sandboxed! { sandboxed_1 0 sandboxed_2 1 sandboxed_3 2 sandboxed_4 3 sandboxed_5 4 sandboxed_6 5 }
+sandboxed! { sandboxed_agent_stays_contained_1 0 sandboxed_agent_stays_contained_2 1 sandboxed_agent_stays_contained_3 2 sandboxed_agent_stays_contained_4 3 sandboxed_agent_stays_contained_5 4 sandboxed_agent_stays_contained_6 5 }
 
 #[test]
-fn in_a_sandboxed_worktree_neither() {
+fn sandboxed_worktree_contains_the_agent() {
     for (_, attack) in ATTACKS.iter().step_by(3) {
         let env = TestEnv::new(RALPH);
         if attacked(&env, attack, &["--worktree"]).is_none() {
@@ -123,9 +124,9 @@ fn in_a_sandboxed_worktree_neither() {
     }
 }
 
-/// Without a sandbox nothing is promised against malice; but what an agent does by accident must not hang or spread.
+/// Without a sandbox there is no protection against malice, but an agent's accidents must not hang the run or spread.
 #[test]
-fn without_a_sandbox_nothing_hangs() {
+fn unsandboxed_run_never_hangs() {
     let waits = |attack: &str| attack.contains("mkfifo") || attack.contains("/dev/zero");
     for (_, attack) in ATTACKS.iter().filter(|(_, attack)| waits(attack)) {
         let env = TestEnv::new(RALPH);
@@ -133,9 +134,9 @@ fn without_a_sandbox_nothing_hangs() {
     }
 }
 
-/// The honest twin: what the agent writes into its memory files reaches the next prompt.
+/// The honest twin: the agent's memory files reach the next prompt.
 #[test]
-fn an_honest_agents_notes_reach_its_next_prompt() {
+fn agent_notes_reach_the_next_prompt() {
     let env = TestEnv::new(RALPH);
     let work = "echo 'learned: use the left door' >> .ralph/progress.md";
     let Some(prompt) = attacked(&env, work, &[]) else { return };
@@ -143,9 +144,9 @@ fn an_honest_agents_notes_reach_its_next_prompt() {
     assert!(prompt.contains("PAYLOAD"), "the failing check's output is in the prompt: {prompt}");
 }
 
-/// A repo that ships `.ralph` as a link, or a user who has made one, is told before anything is written.
+/// `ralph` refuses a `.ralph` that is a link, from the repo or the user, before it writes anything.
 #[test]
-fn a_linked_state_folder_is_refused_and_left_alone() {
+fn symlinked_state_folder_is_refused_and_unchanged() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let elsewhere = env.path("elsewhere");

@@ -1,11 +1,11 @@
-//! The sandbox, through the real binary: no known way out works, and a sandboxed run still does its work.
+//! The sandbox, through the real binary: no known escape works, and a sandboxed run still does its work.
 
 use crate::RALPH;
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 
 #[test]
-fn no_way_out_of_the_fence_works_and_most_do_without_it() {
+fn sandbox_blocks_every_escape_route() {
     let env = TestEnv::new(RALPH);
     let tried = env.ralph(&env.path("tmp"), &["sandbox", "test", "--isolation", "bwrap", "--json"]);
     if tried.code == Some(4) {
@@ -20,7 +20,7 @@ fn no_way_out_of_the_fence_works_and_most_do_without_it() {
     assert!(std::fs::read_dir(env.path("state/ralph/fences")).unwrap().next().is_none(), "it cleans up");
 }
 
-/// Does its work, and writes down what it could do besides.
+/// An agent that does its work and writes down which escapes succeeded.
 const CURIOUS: &str = r#"echo work > part.txt
 exec 2>/dev/null
 { cat "$1/secret" && echo read-a-secret
@@ -33,12 +33,12 @@ exec 2>/dev/null
 git status --short >> status.txt && git log --oneline >> status.txt
 echo '<promise>COMPLETE</promise>'"#;
 
-/// A run in a worktree or a clone of its repo; the result, and what the agent could do.
+/// A run in a worktree or a clone; returns the result and the successful escapes.
 fn fenced_run(env: &TestEnv, args: &[&str], more: &serde_json::Value) -> Option<(serde_json::Value, String)> {
     std::fs::write(env.path("secret"), "secret\n").unwrap();
     let repo = TestRepo::with_task(env);
-    // Landlock cannot protect the git folder of the agent's own copy: a run cannot go on without it, and a hook that is planted
-    // there is never run outside.
+    // Landlock can't protect the git folder of the agent's copy: the run needs it, and hooks planted there never run
+    // outside.
     let landlock = args.contains(&"landlock");
     let lines = CURIOUS.lines();
     let own = |line: &&str| line.contains("rm .git") || line.contains("git-common-dir");
@@ -60,12 +60,12 @@ fn fenced_run(env: &TestEnv, args: &[&str], more: &serde_json::Value) -> Option<
     assert!(!env.path("made").exists(), "it wrote outside");
     assert!(!branch.is_empty() && !repo.dir.join(".git/hooks/post-commit").exists());
     assert!(std::fs::read_dir(env.path("state/ralph/fences")).unwrap().next().is_none(), "its home is gone");
-    // Where it only wrote into a folder that is gone with its session, it wrote nowhere.
+    // Writes to a folder that is deleted with the session don't count.
     Some((run, seen.replace("wrote-outside\n", "")))
 }
 
 #[test]
-fn a_fenced_run_in_a_worktree_does_its_work_and_nothing_else() {
+fn sandboxed_run_in_a_worktree_changes_only_its_files() {
     for more in [json!({}), json!({"allow_agent_commits": true})] {
         let env = TestEnv::new(RALPH);
         let Some((_, seen)) = fenced_run(&env, &["--worktree"], &more) else { return };
@@ -74,12 +74,12 @@ fn a_fenced_run_in_a_worktree_does_its_work_and_nothing_else() {
 }
 
 #[test]
-fn the_same_agent_without_a_fence_gets_everywhere() {
+fn unsandboxed_agent_reaches_everything() {
     let env = TestEnv::new(RALPH);
     std::fs::create_dir_all(env.path("state/ralph/fences")).unwrap();
     std::fs::write(env.path("secret"), "secret\n").unwrap();
     let repo = TestRepo::with_task(&env);
-    // All but what would break the repo that its run stands on.
+    // All except those that would break the run's own repo.
     let script = CURIOUS
         .lines()
         .filter(|line| !line.contains("rm .git") && !line.contains("hooks"))
@@ -97,7 +97,7 @@ fn the_same_agent_without_a_fence_gets_everywhere() {
 }
 
 #[test]
-fn a_fenced_run_in_a_clone_does_its_work_and_nothing_else() {
+fn sandboxed_run_in_a_clone_changes_only_its_files() {
     let env = TestEnv::new(RALPH);
     let from = env.path("repo").display().to_string();
     let Some((_, seen)) = fenced_run(&env, &["--clone", &from], &json!({})) else { return };
@@ -105,7 +105,7 @@ fn a_fenced_run_in_a_clone_does_its_work_and_nothing_else() {
 }
 
 #[test]
-fn landlock_can_be_asked_for() {
+fn landlock_can_be_selected() {
     let env = TestEnv::new(RALPH);
     let Some((_, seen)) = fenced_run(&env, &["--worktree", "--isolation", "landlock"], &json!({})) else {
         return;
@@ -114,7 +114,7 @@ fn landlock_can_be_asked_for() {
 }
 
 #[test]
-fn what_the_fence_refuses_is_an_event_of_the_run() {
+fn sandbox_denials_are_journaled() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let work = "curl -s -m 20 http://forbidden.example/x; curl -s -m 20 http://forbidden.example/y; echo done > part.txt; echo '<promise>COMPLETE</promise>'";

@@ -1,7 +1,8 @@
-//! What must never get out or in.
+//! Safety: what must never get out or in.
 
 pub(crate) mod bad_input;
 pub(crate) mod boundary;
+pub(crate) mod copy_contents;
 pub(crate) mod escapes;
 pub(crate) mod output_safety;
 pub(crate) mod sandbox;

@@ -1,5 +1,5 @@
-//! Nothing that an agent, a repo or a remote wrote steers the terminal of whoever reads it, or reads otherwise than it is:
-//! every command that shows such text, byte by byte. What people write in any script comes out as it is.
+//! Text by an agent, a repo or a remote can't control the reader's terminal or disguise itself: checks every command that shows
+//! such text, byte by byte. Ordinary text in any script is printed unchanged.
 
 use crate::RALPH;
 use ralph_loop_domain::ports::Forge as _;
@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 /// A title of the window, the clipboard, an empty screen, the same in one character, a turn of the direction, text without
 /// width, tags, backspaces, and a line that is written over.
 const EVIL: &str = "evil\u{1b}]0;owned\u{7}\u{1b}]52;c;ZXZpbA==\u{1b}\\\u{1b}[2J\u{1b}[32m\u{9b}2J\u{9d}0;x\u{9c}\u{202e}\u{2066}\u{200f}\u{61c}\u{200b}\u{feff}\u{e0041}\u{2028}\u{8}\u{8}\u{7f}\rend";
-/// What git allows in the name of a branch.
+/// The part that git allows in a branch name.
 const EVIL_BRANCH: &str = "evil\u{9b}2J\u{202e}\u{200b}\u{e0041}end";
 const HONEST: &str = "Größe 日本語 שלום مرحبا 👩\u{200d}💻 ❤\u{fe0f} می\u{200c}خواهم e\u{301}";
 
-/// Everything that our own styling consists of.
+/// All escape sequences of our own styling.
 const STYLES: [&str; 7] =
     ["\u{1b}[36m", "\u{1b}[2m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[31m", "\u{1b}[1m", "\u{1b}[0m"];
 
-/// Why these bytes must not reach a terminal.
-fn unsafe_in(bytes: &[u8]) -> Option<String> {
+/// Returns why these bytes must not reach a terminal.
+fn unsafe_sequence(bytes: &[u8]) -> Option<String> {
     let Ok(text) = std::str::from_utf8(bytes) else { return Some("not UTF-8".into()) };
     let bad = text.char_indices().find(|(_, c)| match *c {
         '\n' | '\t' => false,
@@ -36,7 +36,7 @@ fn unsafe_in(bytes: &[u8]) -> Option<String> {
 
 #[track_caller]
 fn assert_safe(what: &str, bytes: &[u8]) {
-    assert_eq!(unsafe_in(bytes), None, "{what}");
+    assert_eq!(unsafe_sequence(bytes), None, "{what}");
 }
 
 struct World<'a> {
@@ -45,7 +45,7 @@ struct World<'a> {
     forge: LocalForge,
 }
 
-/// A repo where everything that somebody can name is named `text`; files end with it, too.
+/// A repo where everything with a name is named `text`; files also end with it.
 fn world<'a>(env: &'a TestEnv, text: &str, branch: &str) -> World<'a> {
     let repo = TestRepo::new(env, "repo", &[("readme.txt", "hello\n")]);
     let line = text.replace(['\r', '\u{2028}'], "");
@@ -86,7 +86,7 @@ impl World<'_> {
         self.env.ralph_command(&self.repo.dir, args).output().unwrap()
     }
 
-    /// Both outputs of a command, which must be safe.
+    /// Asserts that both outputs of a command are safe.
     #[track_caller]
     fn shown(&self, args: &[&str]) -> String {
         let done = self.raw(args);
@@ -119,7 +119,7 @@ const COMMANDS: &[&[&str]] = &[
     &["attach"],
     &["probe"],
 ];
-/// Those that name what was named wrongly.
+/// Commands with a wrong name as argument.
 const WRONG: &[&[&str]] = &[
     &["show", EVIL],
     &["lint", EVIL],
@@ -133,7 +133,7 @@ const WRONG: &[&[&str]] = &[
 const OF_AN_ITERATION: &[&[&str]] = &[&[], &["--diff"], &["--prompt"], &["--output"], &["--receipt"]];
 
 #[test]
-fn what_others_wrote_steers_no_terminal() {
+fn untrusted_text_cannot_control_the_terminal() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, EVIL, EVIL_BRANCH);
     let hear = world.repo.script(
@@ -147,9 +147,9 @@ fn what_others_wrote_steers_no_terminal() {
     assert!(shown.contains("evil"), "{shown}");
     let run = world.repo.latest();
     for args in COMMANDS {
-        // `restore` shows what it would do and wants a yes.
+        // `restore` shows its plan and needs `--yes`.
         let is_command = world.raw(args).status.code() != Some(2) || args.first() == Some(&"restore");
-        assert!(is_command, "{args:?} is no command any more");
+        assert!(is_command, "{args:?} isn't a command any more");
         for more in [&[][..], &["--json"], &["-vv"]] {
             world.shown(&[*args, more].concat());
         }
@@ -158,7 +158,7 @@ fn what_others_wrote_steers_no_terminal() {
         assert!(world.shown(args).contains("evil"), "{args:?}");
         world.shown(&[*args, &["--json"]].concat());
     }
-    // Safe, but still there.
+    // Sanitized, but still shown.
     for args in
         [&["status"][..], &["list"], &["show"], &["logs"], &["logs", "--live"], &["bug-report", "-o", "-"]]
     {
@@ -186,7 +186,7 @@ fn what_others_wrote_steers_no_terminal() {
 }
 
 #[test]
-fn a_program_reads_the_very_text_and_so_does_who_asks_for_it() {
+fn json_and_raw_output_keep_the_exact_text() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, EVIL, EVIL_BRANCH);
     world.shown(&["run", "--yes", "--isolation", "none", "--json"]);
@@ -208,7 +208,7 @@ fn a_program_reads_the_very_text_and_so_does_who_asks_for_it() {
 }
 
 #[test]
-fn colours_are_ours_alone() {
+fn only_ralph_colors_its_output() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, EVIL, EVIL_BRANCH);
     world.raw(&["run", "--yes", "--isolation", "none"]);
@@ -225,16 +225,16 @@ fn colours_are_ours_alone() {
     ] {
         let done = world.raw(&[args, &["--color", "always"]].concat());
         let text = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
-        assert!(STYLES.iter().any(|style| text.contains(style)), "{args:?} has no colour: {text}");
+        assert!(STYLES.iter().any(|style| text.contains(style)), "{args:?} has no color: {text}");
         let opened = STYLES[..6].iter().map(|style| text.matches(style).count()).sum::<usize>();
-        assert_eq!(opened, text.matches(STYLES[6]).count(), "somebody else's colour in {args:?}: {text:?}");
+        assert_eq!(opened, text.matches(STYLES[6]).count(), "a foreign color in {args:?}: {text:?}");
         let plain = STYLES.iter().fold(text.clone(), |text, style| text.replace(style, ""));
-        assert_safe(&format!("{args:?} in colour"), plain.as_bytes());
+        assert_safe(&format!("{args:?} in color"), plain.as_bytes());
     }
 }
 
 #[test]
-fn a_name_forges_no_line_of_its_own() {
+fn names_cannot_forge_output_lines() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub("echo x > part.txt", "true");
@@ -246,7 +246,7 @@ fn a_name_forges_no_line_of_its_own() {
 }
 
 #[test]
-fn a_remotes_words_are_shown_and_nothing_else_of_them() {
+fn remote_messages_are_shown_sanitized() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let bare = env.path("bare.git");
@@ -272,7 +272,7 @@ fn a_remotes_words_are_shown_and_nothing_else_of_them() {
 }
 
 #[test]
-fn what_people_write_comes_out_as_it_is() {
+fn user_text_is_printed_unchanged() {
     let env = TestEnv::new(RALPH);
     let world = world(&env, HONEST, "größe-日本");
     world.shown(&["run", "--yes", "--isolation", "none", "-v"]);

@@ -1,4 +1,4 @@
-//! `ralph sandbox list` and `rm`, with a stand-in for the tool that keeps microVMs.
+//! `ralph sandbox list` and `rm`, with a fake microVM tool.
 
 use crate::RALPH;
 use ralph_loop_testkit::{Finished, TestEnv};
@@ -6,7 +6,7 @@ use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-/// Its machines are the files in a folder.
+/// A fake microVM tool; its machines are files in a folder.
 const STAND_IN: &str = r#"#!/bin/sh
 cd "$(dirname "$0")/machines" || exit 1
 case "$*" in
@@ -44,15 +44,15 @@ impl Fixture {
     fn ralph(&self, args: &[&str], docker: Option<&str>) -> Finished {
         let mut command = self.env.ralph_command(self.bin.path(), &[&["sandbox"], args].concat());
         command.env("PATH", format!("{}:/usr/bin:/bin", self.bin.path().display()));
-        // An address that is not spoken here counts as no engine.
+        // An unsupported URL counts as no engine.
         command.env("DOCKER_HOST", docker.unwrap_or("ssh://nowhere"));
         TestEnv::finish(&mut command)
     }
 }
 
 #[test]
-fn only_ours_are_listed() {
-    let b = Fixture::new(&["ralph-run-one", "somebody-elses"]);
+fn list_shows_only_sandboxes_created_by_ralph() {
+    let b = Fixture::new(&["ralph-run-one", "other-sandbox"]);
     let list = b.ralph(&["list", "--json"], None).exits(0).json();
     assert_eq!(list["sandboxes"].as_array().unwrap().len(), 1, "{list}");
     assert_eq!(list["sandboxes"][0]["id"], "ralph-run-one");
@@ -63,7 +63,7 @@ fn only_ours_are_listed() {
 }
 
 #[test]
-fn a_provider_that_does_not_answer_is_named_and_hides_nothing() {
+fn silent_provider_is_named_and_others_are_listed() {
     let b = Fixture::new(&["ralph-run-one"]);
     let list = b.ralph(&["list", "--json"], Some("unix:///nowhere/docker.sock")).exits(0).json();
     assert_eq!(list["sandboxes"].as_array().unwrap().len(), 1, "{list}");
@@ -72,20 +72,20 @@ fn a_provider_that_does_not_answer_is_named_and_hides_nothing() {
 }
 
 #[test]
-fn one_is_removed_by_its_id_or_its_run_and_all_of_ours_at_once() {
-    let b = Fixture::new(&["ralph-run-one", "ralph-run-two", "ralph-run-three", "somebody-elses"]);
+fn rm_takes_an_id_a_run_or_all() {
+    let b = Fixture::new(&["ralph-run-one", "ralph-run-two", "ralph-run-three", "other-sandbox"]);
     b.ralph(&["rm", "ralph-run-one"], None).exits(0);
     b.ralph(&["rm", "two"], None).exits(0);
     assert!(!b.machine("ralph-run-one").exists() && !b.machine("ralph-run-two").exists());
     assert!(b.machine("ralph-run-three").exists());
-    let refused = b.ralph(&["rm", "somebody-elses"], None).exits(2);
+    let refused = b.ralph(&["rm", "other-sandbox"], None).exits(2);
     assert!(
-        refused.stderr.contains("`somebody-elses` doesn't exist, or `ralph` didn't create it"),
+        refused.stderr.contains("`other-sandbox` doesn't exist, or `ralph` didn't create it"),
         "{}",
         refused.stderr
     );
     b.ralph(&["rm"], None).exits(2);
     let all = b.ralph(&["rm", "--all", "--json"], None).exits(0).json();
     assert_eq!(all["removed"], json!(["ralph-run-three"]));
-    assert!(b.machine("somebody-elses").exists());
+    assert!(b.machine("other-sandbox").exists());
 }

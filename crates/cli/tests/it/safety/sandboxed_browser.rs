@@ -1,5 +1,5 @@
-//! In the sandbox: a dev server of one command is seen by the browser of another and by people outside, and the host's own
-//! servers by neither.
+//! In the sandbox, a dev server started by one command is reachable by the browser of another command and by the user; the
+//! host's servers are reachable by neither.
 #![allow(clippy::disallowed_methods, reason = "a test asks what it was started with")]
 
 use crate::RALPH;
@@ -39,7 +39,7 @@ fn events(env: &TestEnv) -> Option<(PathBuf, Vec<Value>)> {
 }
 
 #[test]
-fn a_server_inside_is_seen_by_the_browser_and_by_people_and_the_hosts_own_by_nobody() {
+fn sandbox_server_is_reachable_by_browser_and_preview_but_host_servers_are_not() {
     if !chromium() {
         return;
     }
@@ -65,7 +65,7 @@ fn a_server_inside_is_seen_by_the_browser_and_by_people_and_the_hosts_own_by_nob
     let repo = repo(&env, &server);
     let child = env.spawn(&repo.dir, &["run", "--worktree", "--json", "--isolation", "bwrap"]);
     let mut child = Some(child);
-    // People outside see it while the run goes on.
+    // The user can open it during the run.
     let found = until("the preview, or an early end", || {
         if child.as_mut().unwrap().try_wait().unwrap().is_some() {
             return Some(None);
@@ -98,12 +98,12 @@ fn a_server_inside_is_seen_by_the_browser_and_by_people_and_the_hosts_own_by_nob
     let asked = pages::asked(&server);
     assert!(asked.contains("hello from inside") && asked.contains("Inside"), "the model was shown the page");
     assert!(!asked.contains(HOSTS_PAGE), "and not the host's");
-    assert_eq!(host.calls(), 0, "nobody called the host's server");
+    assert_eq!(host.calls(), 0, "the host's server got no request");
     assert!(TcpStream::connect(&address).is_err(), "the preview ends with the run: {}", done.stderr);
 }
 
 #[test]
-fn with_landlock_there_is_no_browser_and_the_agent_is_told_so() {
+fn landlock_tells_the_agent_that_it_has_no_browser() {
     let host = HostServer::start().unwrap();
     let server = ModelServer::start().unwrap();
     server.script(
@@ -125,6 +125,6 @@ fn with_landlock_there_is_no_browser_and_the_agent_is_told_so() {
     }
     done.exits(0);
     let asked = pages::asked(&server);
-    assert!(asked.contains("no browser runs in this sandbox"), "the agent is told");
-    assert_eq!(host.calls(), 0, "nobody called the host's server");
+    assert!(asked.contains("no browser runs in this sandbox"), "the prompt says so");
+    assert_eq!(host.calls(), 0, "the host's server got no request");
 }

@@ -6,7 +6,7 @@ use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
 use std::path::Path;
 
-/// Values of variables, of `.env`, and of shapes that are secret whoever holds them.
+/// Values of variables, of `.env`, and of shapes that are always secret.
 const PAT: &str = "canary-pat-7Qx9/ZrT+w2Lm=Kd";
 const KEY: &str = "canaryKey4711abcXYZ098";
 const DOTENV: &str = "dotenv-canary-55aaBB77cc";
@@ -30,7 +30,7 @@ impl<'a> Stage<'a> {
         Self { env, repo }
     }
 
-    /// Runs an agent that knows all secrets by name.
+    /// Runs an agent that has all secrets as variables.
     fn run(&self, script: &str, check: &str, args: &[&str]) -> Finished {
         let mut agent = self.repo.agent("stub", script);
         agent["env"] = json!({"SHAPED": SHAPED.replacen("ghp_", "", 1)});
@@ -43,7 +43,7 @@ impl<'a> Stage<'a> {
         TestEnv::finish(command.env("GITHUB_PAT", PAT).env("MY_API_KEY", KEY))
     }
 
-    /// Looks everywhere that ralph writes.
+    /// Searches everything that `ralph` writes.
     #[track_caller]
     fn clean(&self, done: &Finished) {
         let mut needles: Vec<String> = Vec::new();
@@ -58,7 +58,7 @@ impl<'a> Stage<'a> {
             for needle in &needles {
                 assert!(
                     !text.contains(needle.as_str()),
-                    "`{needle}` stands in {place}:\n{}",
+                    "`{needle}` is in {place}:\n{}",
                     around(text, needle)
                 );
             }
@@ -86,7 +86,7 @@ fn walk(folder: &Path, look: &mut impl FnMut(&Path, &str)) {
         let path = entry.path();
         match entry.file_type().unwrap() {
             kind if kind.is_dir() => walk(&path, look),
-            // The user's own configuration, and in what is git's own the names of the agent's files, are as they are.
+            // The user's configuration, and the agent's file names in git's data, stay unredacted.
             kind if kind.is_file()
                 && !["config.json", "record.json"].iter().any(|n| path.ends_with(n))
                 && !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("index")) =>
@@ -102,7 +102,7 @@ fn percent(value: &str) -> String {
     value.replace('/', "%2F").replace('+', "%2B").replace('=', "%3D")
 }
 
-/// The characters of base64 that depend on `value` alone when it stands after `lead` other bytes.
+/// The base64 characters that depend only on `value` if it follows `lead` other bytes.
 fn base64_inside(env: &TestEnv, value: &str, lead: usize) -> String {
     let line = format!("printf '%s' '{}{value}' | base64 -w0", "x".repeat(lead));
     let text = TestEnv::finish(env.command("sh", &env.path("home")).args(["-c", &line])).exits(0).stdout;
@@ -113,7 +113,7 @@ fn base64_inside(env: &TestEnv, value: &str, lead: usize) -> String {
 const DONE: &str = "echo work > part.txt\necho '<promise>COMPLETE</promise>'";
 
 #[test]
-fn printed_plain_or_encoded_no_secret_is_written_anywhere() {
+fn printed_secrets_are_redacted_plain_and_encoded() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let script = format!(
@@ -143,7 +143,7 @@ fn printed_plain_or_encoded_no_secret_is_written_anywhere() {
 }
 
 #[test]
-fn a_secret_split_over_writes_is_whole_again_before_it_is_judged() {
+fn secret_split_over_writes_is_redacted() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let split = |name: &str, at: usize| {
@@ -170,7 +170,7 @@ fn a_secret_split_over_writes_is_whole_again_before_it_is_judged() {
 /// FAULT (open, `journal/src/folder/artifacts.rs`): `OutputLog` holds back one unfinished word for both streams together, so a
 /// secret on one stream is torn by a word of the other one and its parts are written.
 #[test]
-fn a_secret_split_on_one_stream_is_not_torn_by_the_other() {
+fn secret_split_on_one_stream_is_redacted_despite_the_other() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let script = format!(
@@ -182,7 +182,7 @@ fn a_secret_split_on_one_stream_is_not_torn_by_the_other() {
 }
 
 #[test]
-fn a_final_message_and_an_error_do_not_carry_secrets() {
+fn final_messages_and_errors_are_redacted() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let done = stage
@@ -214,7 +214,7 @@ fn a_final_message_and_an_error_do_not_carry_secrets() {
 }
 
 #[test]
-fn a_file_with_a_secret_is_the_agents_own_in_the_commit_and_redacted_in_the_patch() {
+fn secret_in_a_file_stays_in_the_commit_and_is_redacted_in_the_patch() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let done = stage
@@ -232,12 +232,12 @@ fn a_file_with_a_secret_is_the_agents_own_in_the_commit_and_redacted_in_the_patc
 }
 
 #[test]
-fn a_file_name_or_a_control_with_a_secret_is_redacted_too() {
+fn file_names_and_controls_are_redacted() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let done = stage.run(&format!("echo x > \"leak-$MY_API_KEY.txt\"; echo \"see $MY_API_KEY\" > .ralph/progress.md; sed -i \"s/^see .*/see me/\" .ralph/progress.md; {DONE}"), "false", &[]).exits(1);
     stage.clean(&done);
-    // The keys of this stage are no real ones: nobody is to be asked with them.
+    // The keys here are fake; no server may be called with them.
     let more = json!({"max_iterations": 20, "doctor": {"profile": "none"}, "critic": {"disabled": true}});
     stage.repo.configure(&[stage.repo.agent("stub", "echo x > scratch.txt; echo ok")], "false", &more);
     stage.ralph(&["run", "--isolation", "none", "--new"]).exits(3);
@@ -249,7 +249,7 @@ fn a_file_name_or_a_control_with_a_secret_is_redacted_too() {
 }
 
 #[test]
-fn secrets_in_the_task_in_urls_and_in_argument_lists_are_kept_out() {
+fn secrets_in_task_urls_and_arguments_are_redacted() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     stage.repo.write("PROMPT.md", &format!("# Use {KEY}\n\nThe key is {PAT}, the token {SHAPED}.\n"));
@@ -262,7 +262,7 @@ fn secrets_in_the_task_in_urls_and_in_argument_lists_are_kept_out() {
 }
 
 #[test]
-fn a_key_of_several_lines_and_the_engines_own_secrets_are_kept_out() {
+fn multi_line_keys_and_engine_secrets_are_redacted() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let lines = ["MIIEvQIBADANBgkqhkiG9w0BAQEF", "AASCBKcwggSjAgEAAoIBAQC7VJTU"];
@@ -278,7 +278,7 @@ fn a_key_of_several_lines_and_the_engines_own_secrets_are_kept_out() {
         &json!({"max_iterations": 1}),
     );
     for isolation in [&["--isolation", "none"][..], &[]] {
-        // Each run has work to do: one that changes nothing is not done.
+        // Each run needs work to do: a run without changes isn't done.
         let _ = std::fs::remove_file(stage.repo.dir.join("part.txt"));
         let mut command =
             env.ralph_command(&stage.repo.dir, &[&["run", "--new", "--json"], isolation].concat());
@@ -304,7 +304,7 @@ fn a_key_of_several_lines_and_the_engines_own_secrets_are_kept_out() {
 }
 
 #[test]
-fn what_an_agent_notes_is_redacted_wherever_it_is_copied() {
+fn agent_notes_are_redacted_in_every_copy() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     let wrapped = format!("{}\n  {}", &PAT[..11], &PAT[11..]);
@@ -315,7 +315,7 @@ fn what_an_agent_notes_is_redacted_wherever_it_is_copied() {
         prompt.contains("plain [redacted:GITHUB_PAT]") && prompt.contains("broken [redacted:GITHUB_PAT]"),
         "{prompt}"
     );
-    // The next run keeps the progress of this one with its record.
+    // The next run stores this one's progress with its record.
     let first = stage.repo.latest();
     stage.run(DONE, "grep -q work part.txt", &["--new"]).exits(0);
     let kept = std::fs::read_to_string(stage.repo.record(&first).join("progress.md")).unwrap();
@@ -323,7 +323,7 @@ fn what_an_agent_notes_is_redacted_wherever_it_is_copied() {
 }
 
 #[test]
-fn what_is_read_back_stays_clean() {
+fn printed_records_stay_redacted() {
     let env = TestEnv::new(RALPH);
     let stage = Stage::new(&env);
     stage

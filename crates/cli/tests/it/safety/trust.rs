@@ -1,16 +1,17 @@
-//! What a repo, a task, a tracked file or a fetched state asks for and only the user can allow: each attack ends before anything
-//! is started, and has its honest twin, in which the user says so.
+//! Requests of a repo, a task, a tracked file or a fetched state that only the user can allow: each attack ends before anything
+//! starts, and has an honest twin in which the user allows it.
 #![allow(clippy::disallowed_methods, reason = "a test starts processes and asks for its PATH")]
 
 mod agent_settings;
+mod approved_text;
 mod attacks;
 mod fetched;
 mod fetched_state;
-mod kept;
 mod keys;
 mod logins;
 mod other_repos;
 mod pages_and_paths;
+mod permissions;
 mod terminal;
 mod tree_programs;
 mod variables;
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// What every agent of these tests does: it notes what it was given, where no commit takes it, and is done.
+/// The script of every agent here: it writes its variables to an ignored file and finishes.
 const WORK: &str = "cat > /dev/null\n\
     { echo \"program=$0\"; echo \"args=$*\"; env; } > .ralph/seen.txt\n\
     echo x > part.txt; echo '<promise>COMPLETE</promise>'";
@@ -29,9 +30,9 @@ const WORK: &str = "cat > /dev/null\n\
 /// A machine with a repo on it.
 struct Place {
     env: TestEnv,
-    /// Further variables of the user's.
+    /// Additional user variables.
     vars: Vec<(String, String)>,
-    /// `PATH` before the usual one.
+    /// Folders in front of the usual `PATH`.
     path: String,
 }
 
@@ -70,7 +71,7 @@ impl Place {
         std::fs::read_to_string(self.env.path("repo").join(path)).unwrap_or_default()
     }
 
-    /// Lays these keys over the repo's configuration.
+    /// Merges these keys into the repo's configuration.
     fn config(&self, more: &Value) {
         let mut config: Value =
             serde_json::from_str(&self.read(".ralph/config.json")).unwrap_or_else(|_| json!({}));
@@ -108,13 +109,13 @@ impl Place {
         command
     }
 
-    /// A run without a sandbox, which is quick and works on every machine.
+    /// A run without a sandbox, which is fast and works on every machine.
     fn run(&self, args: &[&str]) -> Finished {
         let _ = std::fs::remove_file(self.env.path("repo").join("part.txt"));
         self.ralph(&[&["run", "--new", "--isolation", "none", "--json"], args].concat())
     }
 
-    /// How many runs there were.
+    /// The number of runs.
     fn runs(&self) -> usize {
         std::fs::read_dir(self.env.path("state/ralph/runs")).map_or(0, |list| {
             list.flatten().filter(|entry| entry.path().extension().is_some_and(|end| end == "json")).count()

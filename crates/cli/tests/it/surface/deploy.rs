@@ -1,4 +1,4 @@
-//! `ralph deploy daytona` against the vendor's stand-in.
+//! `ralph deploy daytona` against the fake Daytona.
 
 use crate::RALPH;
 use ralph_loop_testkit::fake_daytona::{FakeDaytona, Fault};
@@ -6,7 +6,7 @@ use ralph_loop_testkit::{Finished, TestEnv};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 
-/// A program that serves as the dashboard does: it listens, and says what it was given.
+/// A program in place of the dashboard: it listens and prints its arguments.
 const SERVER: &str = r#"#!/usr/bin/env python3
 import os, socket, sys
 if sys.argv[1:] == ["--version"]:
@@ -33,7 +33,7 @@ fn free_port() -> String {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }
 
-fn says(port: &str) -> Option<String> {
+fn read_response(port: &str) -> Option<String> {
     use std::io::Read as _;
     let mut said = String::new();
     std::net::TcpStream::connect(format!("127.0.0.1:{port}")).ok()?.read_to_string(&mut said).ok()?;
@@ -41,7 +41,7 @@ fn says(port: &str) -> Option<String> {
 }
 
 #[test]
-fn a_server_is_brought_started_found_again_and_removed() {
+fn deploy_creates_starts_finds_and_removes_a_server() {
     let env = TestEnv::new(RALPH);
     let fake = FakeDaytona::start().unwrap();
     let binary = env.path("server");
@@ -53,18 +53,18 @@ fn a_server_is_brought_started_found_again_and_removed() {
     assert_eq!((&first["running"], &first["problem"]), (&json!(true), &json!(null)), "{first}");
     let token = first["token"].as_str().unwrap();
     assert_eq!(token.len(), 64);
-    assert_eq!(says(&port).as_deref(), Some(token), "it goes on after the command");
+    assert_eq!(read_response(&port).as_deref(), Some(token), "it keeps running after the command");
     assert!(first["url"].as_str().unwrap().starts_with(&format!("https://{port}-")), "{first}");
     assert!(first["link"].as_str().unwrap().contains("DAYTONA_SANDBOX_AUTH_KEY=token-"), "{first}");
     let id = first["sandbox"].as_str().unwrap();
-    assert_eq!(fake.asked(id).unwrap()["autoStopInterval"], 0, "nobody may look for a while");
+    assert_eq!(fake.asked(id).unwrap()["autoStopInterval"], 0, "the server must survive without visitors");
     assert!(fake.asked(id).unwrap()["buildInfo"].is_null(), "a server needs no image of agents' tools");
 
     // Again: the same sandbox, a new token, one server.
     let again = deploy(&env, &fake, &args).exits(0).json();
     assert_eq!((fake.made(), &again["sandbox"]), (1, &first["sandbox"]));
     assert_ne!(again["token"], first["token"]);
-    assert_eq!(says(&port).as_deref(), again["token"].as_str());
+    assert_eq!(read_response(&port).as_deref(), again["token"].as_str());
     let plain = deploy(&env, &fake, &args[..6]).exits(0);
     assert!(
         plain.stdout.contains("link     https://") && plain.stdout.contains("token    "),
@@ -74,12 +74,12 @@ fn a_server_is_brought_started_found_again_and_removed() {
 
     let removed = deploy(&env, &fake, &["--rm", "--json"]).exits(0).json();
     assert_eq!(removed["removed"], json!([id]));
-    assert_eq!(says(&port), None, "nothing is left of it");
+    assert_eq!(read_response(&port), None, "nothing is left of it");
     assert_eq!(deploy(&env, &fake, &["--rm", "--json"]).exits(0).json()["removed"], json!([]));
 }
 
 #[test]
-fn the_dashboard_itself_runs_in_the_sandbox_and_takes_the_token() {
+fn dashboard_runs_in_the_cloud_sandbox_and_accepts_the_token() {
     use std::io::{Read as _, Write as _};
     let env = TestEnv::new(RALPH);
     let fake = FakeDaytona::start().unwrap();
@@ -101,7 +101,7 @@ fn the_dashboard_itself_runs_in_the_sandbox_and_takes_the_token() {
 }
 
 #[test]
-fn what_does_not_run_is_told_and_not_called_running() {
+fn stopped_server_is_not_reported_as_running() {
     let env = TestEnv::new(RALPH);
     let fake = FakeDaytona::start().unwrap();
     let broken = env.path("broken");
@@ -111,7 +111,7 @@ fn what_does_not_run_is_told_and_not_called_running() {
         .exits(4)
         .json();
     assert_eq!(done["running"], false);
-    assert!(done["problem"].as_str().unwrap().contains("ended at once"), "{done}");
+    assert!(done["problem"].as_str().unwrap().contains("exited at once"), "{done}");
 
     std::fs::write(&broken, "no program at all").unwrap();
     let done = deploy(&env, &fake, &["--binary", broken.to_str().unwrap(), "--port", &port]).exits(4);
@@ -123,9 +123,9 @@ fn what_does_not_run_is_told_and_not_called_running() {
     assert!(keyless.stderr.contains("DAYTONA_API_KEY"), "{}", keyless.stderr);
 }
 
-/// What a cloud calls the address of a port is shown as a link only where it is one.
+/// A cloud's URL of a port is shown as a link only if it is a valid URL.
 #[test]
-fn an_address_that_a_cloud_makes_up_is_no_link() {
+fn forged_cloud_url_is_not_shown_as_a_link() {
     let env = TestEnv::new(RALPH);
     let fake = FakeDaytona::start().unwrap();
     let binary = env.path("server");

@@ -1,12 +1,13 @@
-//! More than one machine, through the real binary and a real Postgres: whoever is killed, frozen or told to end, a run is driven
-//! once, and the code host's counts say so.
+//! Fleets, through the real binary and a real Postgres: whichever worker is killed, frozen or stopped, a run is driven once, as
+//! the code host's counts show.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
-mod elsewhere;
+mod cluster;
+mod controls;
 mod failover;
+mod mixed_machines;
 mod net;
 mod page;
-mod people;
 mod record;
 mod sandboxes;
 mod server;
@@ -14,4 +15,3 @@ mod take_over;
 mod triggers;
 mod wire;
 mod workers;
-mod world;

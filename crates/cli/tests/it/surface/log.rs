@@ -1,4 +1,4 @@
-//! The log of a run, and the bug report that is made from it: what the engine did is there, secrets are not.
+//! The log of a run and the bug report made from it: they have all engine actions and no secrets.
 
 use crate::RALPH;
 use ralph_loop_testkit::{TestEnv, TestRepo};
@@ -11,7 +11,7 @@ fn secret() -> String {
 }
 
 #[test]
-fn a_run_leaves_a_log_and_a_bug_report_packs_it_without_secrets() {
+fn bug_report_packs_the_log_without_secrets() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write(".env", &format!("ACME_API_KEY={}\n", secret()));
@@ -43,14 +43,14 @@ fn a_run_leaves_a_log_and_a_bug_report_packs_it_without_secrets() {
         assert!(report.contains(part), "{part}: {report}");
     }
     assert!(!report.contains(&secret()), "{report}");
-    // Never over a file that is there.
+    // It never overwrites an existing file.
     repo.ralph(&["bug-report", "-o", "report.md"]).exits(4);
     let shown = repo.ralph(&["bug-report", id, "-o", "-"]).exits(0).stdout;
     assert!(shown.starts_with("# ralph bug report"), "{shown}");
 }
 
 #[test]
-fn what_the_engine_does_is_shown_only_where_it_is_asked_for() {
+fn engine_log_is_shown_only_on_request() {
     for (flag, shown) in [("--verbose", false), ("-vv", true)] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
@@ -65,7 +65,7 @@ fn what_the_engine_does_is_shown_only_where_it_is_asked_for() {
 }
 
 #[test]
-fn a_folder_without_a_run_has_a_report_too() {
+fn folder_without_a_run_has_a_bug_report() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let shown = repo.ralph(&["bug-report", "-o", "-"]).exits(0).stdout;
@@ -74,7 +74,7 @@ fn a_folder_without_a_run_has_a_report_too() {
 }
 
 #[test]
-fn the_log_tells_of_agents_and_requests_and_never_what_an_address_hides() {
+fn log_has_agents_and_requests_but_no_url_secrets() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub("cat > /dev/null; echo x > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
@@ -86,7 +86,7 @@ fn the_log_tells_of_agents_and_requests_and_never_what_an_address_hides() {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
         }
     });
-    // Nobody knows that this is a secret: it stands in no variable.
+    // `ralph` can't know that this is a secret: it is in no variable.
     let hidden = ["q7Zp", "unknown-to-all"].concat();
     let url = format!("http://127.0.0.1:{port}/hooks/{hidden}?key={hidden}");
     let config = env.path("config").join("ralph/config.json");
@@ -115,7 +115,7 @@ fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn every_file_that_a_run_leaves_is_documented() {
+fn every_file_of_a_run_is_documented() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub("cat > /dev/null; echo x > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
@@ -129,7 +129,7 @@ fn every_file_that_a_run_leaves_is_documented() {
     }
     assert!(files.len() > 30, "{files:?}");
     let digest = regex_lite::Regex::new("[0-9a-f]{64}").unwrap();
-    // These the page names as a whole.
+    // The page documents these as a group.
     let whole = ["git", "copy-git", "grown", "hooks"];
     let unknown: Vec<String> = files
         .iter()

@@ -1,4 +1,4 @@
-//! Servers, fleets and screens.
+//! Servers, fleets and the terminal UI.
 
 pub(crate) mod deploy;
 pub(crate) mod fleet;

@@ -1,9 +1,10 @@
-//! `ralph serve` through the real binary: many runs, many people, one page.
+//! `ralph serve` through the real binary: many runs, many users, one dashboard.
 #![allow(clippy::disallowed_methods, reason = "tests are a border, too")]
 
 use crate::RALPH;
 
 mod access;
+mod api_edge_cases;
 mod attacks;
 pub mod client;
 mod files;
@@ -12,6 +13,6 @@ mod live;
 pub mod machine;
 mod mcp;
 mod operations;
+mod policy;
 mod start;
 mod steer;
-mod stranger;

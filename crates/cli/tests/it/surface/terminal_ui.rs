@@ -2,24 +2,24 @@
 //! `ralph status --json` says.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
-mod agree;
 mod on_a_server;
+mod status_match;
 mod tmux;
 
 use crate::RALPH;
 use crate::long::real_agents::machine::{Machine, programs};
-use agree::Session;
 use ralph_loop_testkit::model_server::{Action, ModelServer, Script, Turn};
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
+use status_match::Session;
 use tmux::Tmux;
 
-/// An agent that answers in the Spec Studio, reviews, and works; the words of its prompt tell which.
+/// An agent that answers in the Spec Studio, reviews, and works, depending on its prompt.
 const AGENT: &str = r#"
 prompt=$(cat)
 case "$prompt" in
 *"You review a task"*)
-  echo '{"findings":[{"severity":"blocker","text":"Nothing says what stands in the file","section":"Acceptance","line":"part.txt holds the word done"}]}' ;;
+  echo '{"findings":[{"severity":"blocker","text":"Unclear what the file must contain","section":"Acceptance","line":"part.txt holds the word done"}]}' ;;
 *"You help a developer"*)
   printf 'I understand.\n```draft\n# Write the part\n\n## Task\n\nWrite part.txt at the top.\n\n## Acceptance\n\n- part.txt exists\n\n## Constraints\n\n- nothing else changes\n\n## Verification\n\n```sh\ngrep -q done part.txt\n```\n```\n' ;;
 *)
@@ -43,7 +43,7 @@ fn from_an_empty_repo_to_a_proven_branch() {
     env.user_config(&json!({ "isolation": "none" }));
     let repo = TestRepo::new(&env, "repo", &[]);
     repo.config(&config(&[repo.agent("one", AGENT), repo.agent("two", AGENT)]));
-    // The configuration was made by hand: whoever wrote it has looked at it.
+    // The configuration is hand-written, so the user knows it.
     repo.ralph(&["trust", "--yes"]).exits(0);
     let Some(tmux) = Tmux::start(&env, &repo.dir, RALPH, "", (120, 40)) else { return };
     let tmux = Session::new(tmux, &repo);
@@ -55,7 +55,7 @@ fn from_an_empty_repo_to_a_proven_branch() {
     tmux.shows("Write part.txt at the top.");
     tmux.until("the whole answer", |screen| !screen.contains("answering for"));
     tmux.key("C-v");
-    tmux.shows("Nothing says what stands in the file");
+    tmux.shows("Unclear what the file must contain");
     tmux.key("Enter");
     tmux.key("f");
     tmux.shows("writes it and goes to Start");
@@ -85,12 +85,12 @@ fn from_an_empty_repo_to_a_proven_branch() {
     tmux.key("?");
     tmux.shows("Keys: Run");
     tmux.key("Escape");
-    // Read together, the two would be one key.
+    // Sent together, the two would be read as one key.
     tmux.until("the sheet is closed", |screen| !screen.contains("Keys: Run"));
     tmux.key("q");
     tmux.shows("Runs of this repo");
     tmux.key("C-c");
-    tmux.shows("No run is going on.");
+    tmux.shows("No run is active.");
     tmux.key("y");
     tmux.shows("left with 0");
     assert!(!repo.git(&["log", "--oneline", "ralph/write-the-part"]).is_empty());
@@ -100,7 +100,7 @@ fn from_an_empty_repo_to_a_proven_branch() {
 }
 
 #[test]
-fn a_run_is_steered_detached_from_and_attached_to() {
+fn run_is_steered_detached_and_attached() {
     let env = TestEnv::new(RALPH);
     env.user_config(&json!({ "isolation": "none" }));
     let repo = TestRepo::with_task(&env);
@@ -159,7 +159,7 @@ fn a_run_is_steered_detached_from_and_attached_to() {
 }
 
 #[test]
-fn what_the_repo_asks_for_is_asked_and_a_no_starts_nothing() {
+fn repo_requests_ask_the_user_and_no_starts_nothing() {
     let env = TestEnv::new(RALPH);
     env.user_config(&json!({ "isolation": "none" }));
     let repo = TestRepo::with_task(&env);
@@ -185,7 +185,7 @@ fn what_the_repo_asks_for_is_asked_and_a_no_starts_nothing() {
 }
 
 #[test]
-fn a_dumb_terminal_or_none_gets_what_it_always_got() {
+fn dumb_terminal_gets_plain_text() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let plain = repo.ralph(&[]).exits(0);
@@ -198,7 +198,7 @@ fn a_dumb_terminal_or_none_gets_what_it_always_got() {
 }
 
 #[test]
-fn a_panic_gives_the_terminal_back() {
+fn panic_restores_the_terminal() {
     for fault in ["tui.frame", "tui.thread"] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
@@ -208,7 +208,7 @@ fn a_panic_gives_the_terminal_back() {
         tmux.shows("left with ");
         assert!(!tmux.screen().contains("left with 0"), "{fault}: {}", tmux.screen());
         assert_eq!(tmux.modes(), "0 1 0", "{fault}: the shell's own screen, its cursor, no mouse");
-        // Lines are lines again, and what is typed is seen.
+        // Line mode and echo are restored.
         tmux.types("stty -a | grep -o ' icanon' ; echo typed-$((40 + 2))");
         tmux.key("Enter");
         tmux.shows("typed-42");
@@ -217,21 +217,21 @@ fn a_panic_gives_the_terminal_back() {
 }
 
 #[test]
-fn no_colour_is_respected() {
+fn no_color_is_respected() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let Some(tmux) = Tmux::start(&env, &repo.dir, RALPH, "NO_COLOR=1", (100, 30)) else { return };
     tmux.shows("Agents");
-    let coloured = tmux.coloured();
-    // 39 is the default colour.
-    let colour = regex_lite::Regex::new(r"[\[;](3[0-7]|38|9[0-7])[;m]").unwrap();
-    assert!(!colour.is_match(&coloured), "{coloured:?}");
+    let colored = tmux.colored();
+    // 39 is the default color.
+    let color = regex_lite::Regex::new(r"[\[;](3[0-7]|38|9[0-7])[;m]").unwrap();
+    assert!(!color.is_match(&colored), "{colored:?}");
 }
 
-/// What the model says in the Studio, in the review and at work; one session each.
+/// The model's sessions in the Studio, in the review and at work.
 fn story() -> Script {
     let draft = "I read the Makefile. Shall the greeting be in English?\n```draft\n# Greet the world\n\n## Task\n\nMake hello.txt with a greeting.\n\n## Acceptance\n\n- hello.txt exists\n\n## Constraints\n\n- nothing else changes\n\n## Verification\n\n```sh\ngrep -q shell-ran hello.txt\n```\n```\n";
-    let findings = r#"{"findings":[{"severity":"blocker","text":"Nothing says what stands in the file","section":"Acceptance","line":"hello.txt holds the line shell-ran"}]}"#;
+    let findings = r#"{"findings":[{"severity":"blocker","text":"Unclear what the file must contain","section":"Acceptance","line":"hello.txt holds the line shell-ran"}]}"#;
     let work = [
         Action::write("hello.txt", "hello from the scripted model\n"),
         Action::shell("echo shell-ran >> hello.txt && cat hello.txt"),
@@ -241,10 +241,9 @@ fn story() -> Script {
     Script::sessions([said(draft), said(findings), work.into_iter().map(Turn::from).collect()])
 }
 
-/// The whole way with a real CLI on the scripted server: from an empty repo through the Studio, the review and Finalize to a
-/// proven branch.
+/// From an empty repo through the Studio, the review and Finalize to a proven branch, with a real CLI on the scripted server.
 #[test]
-fn with_a_real_cli_from_an_empty_repo_to_a_proven_branch() {
+fn from_an_empty_repo_to_a_proven_branch_with_a_real_cli() {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     server.script("story", story());
@@ -267,7 +266,7 @@ fn with_a_real_cli_from_an_empty_repo_to_a_proven_branch() {
     tmux.key("C-p");
     tmux.shows("I read the Makefile.");
     tmux.shows("Make hello.txt with a greeting.");
-    // The draft is seen while the answer still comes; it can be reviewed once that is over.
+    // The draft is shown while the answer streams; it can be reviewed afterwards.
     tmux.until("the review round", |screen| {
         let open = screen.contains("Round 1");
         if !open {
@@ -275,7 +274,7 @@ fn with_a_real_cli_from_an_empty_repo_to_a_proven_branch() {
         }
         open
     });
-    tmux.shows("Nothing says what stands in the file");
+    tmux.shows("Unclear what the file must contain");
     tmux.key("Enter");
     tmux.key("f");
     tmux.shows("fails now, as it should");

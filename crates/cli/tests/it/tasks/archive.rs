@@ -32,7 +32,7 @@ fn with_plan(env: &TestEnv) -> TestRepo<'_> {
 }
 
 #[test]
-fn a_plan_is_moved_reset_and_committed_and_nothing_else_is_touched() {
+fn archive_moves_resets_and_commits_only_the_plan() {
     let env = TestEnv::new(RALPH);
     let repo = with_plan(&env);
     repo.write("readme.txt", "hello\nmine\n");
@@ -85,7 +85,7 @@ fn a_plan_is_moved_reset_and_committed_and_nothing_else_is_touched() {
 }
 
 #[test]
-fn a_second_archive_of_the_same_name_gets_a_number() {
+fn second_archive_of_the_same_name_gets_a_number() {
     let env = TestEnv::new(RALPH);
     let repo = with_plan(&env);
     let first = repo.ralph(&["archive", "--label", "One thing", "--json"]).exits(0).json();
@@ -96,7 +96,7 @@ fn a_second_archive_of_the_same_name_gets_a_number() {
 }
 
 #[test]
-fn a_plan_that_git_ignores_is_archived_without_a_commit() {
+fn ignored_plan_is_archived_without_a_commit() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[(".gitignore", "ralph/\nralph-archive/\n")]);
     repo.write("ralph/tasks.json", TASKS);
@@ -107,7 +107,7 @@ fn a_plan_that_git_ignores_is_archived_without_a_commit() {
 }
 
 #[test]
-fn nothing_is_moved_from_under_a_run_or_in_the_middle_of_a_merge() {
+fn archive_refuses_during_a_run_or_a_merge() {
     let env = TestEnv::new(RALPH);
     let repo = with_plan(&env);
     repo.write("PROMPT.md", "# Wait\n");
@@ -130,7 +130,7 @@ fn nothing_is_moved_from_under_a_run_or_in_the_middle_of_a_merge() {
 }
 
 #[test]
-fn runs_of_the_plan_are_counted() {
+fn archive_counts_the_runs_of_the_plan() {
     let env = TestEnv::new(RALPH);
     let repo = with_plan(&env);
     let work = "sed -i 's/\"passes\": false/\"passes\": true, \"notes\": \"done\"/' ralph/tasks.json\necho x > part.txt\necho '<promise>COMPLETE</promise>'";

@@ -1,4 +1,4 @@
-//! Tasks in their dialects, run end to end: boxes, stories and criteria are claims until the engine's own checks say so.
+//! Tasks in every dialect, end to end: boxes, stories and criteria are claims until the engine's own checks confirm them.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 use crate::RALPH;
@@ -72,7 +72,7 @@ fn with_agent(repo: &TestRepo<'_>, agent: &str) {
     repo.config(&json!({"agents": [{"name": "stub", "command_argv": [script]}], "stuck_detection": {"disabled": true}}));
 }
 
-/// Makes a, then b, then claims the box that has no check of its own.
+/// Creates a, then b, then claims the box that has no check.
 const THREE_STEPS: &str = "case $i in
 1) echo a > a.txt;;
 2) echo b > b.txt;;
@@ -80,7 +80,7 @@ const THREE_STEPS: &str = "case $i in
 esac";
 
 #[test]
-fn boxes_are_ticked_in_place_by_the_engine_as_their_checks_pass() {
+fn engine_ticks_boxes_as_their_checks_pass() {
     let env = TestEnv::new(RALPH);
     let repo = task_repo(&env, THREE_STEPS);
     let result = repo.ralph(&[RUN, &["--json"]].concat()).exits(0).json();
@@ -101,7 +101,7 @@ fn boxes_are_ticked_in_place_by_the_engine_as_their_checks_pass() {
 }
 
 #[test]
-fn killed_while_it_ticks_a_run_ends_the_same() {
+fn run_killed_while_ticking_ends_the_same() {
     for fault in [
         "judge.before#1",
         "judge.receipt#2",
@@ -126,7 +126,7 @@ fn killed_while_it_ticks_a_run_ends_the_same() {
 }
 
 #[test]
-fn an_agent_that_rewrites_its_criteria_is_not_done() {
+fn rewritten_criteria_do_not_count_as_done() {
     for cheat in [
         "sed -i '/M1.2/d' ralph_task.md; echo a > a.txt",
         "sed -i 's/grep -q b b.txt/true/' ralph_task.md; echo a > a.txt",
@@ -141,7 +141,7 @@ fn an_agent_that_rewrites_its_criteria_is_not_done() {
 }
 
 #[test]
-fn a_tick_without_the_work_is_taken_back() {
+fn tick_without_the_work_is_reverted() {
     let env = TestEnv::new(RALPH);
     let repo = task_repo(
         &env,
@@ -154,7 +154,7 @@ fn a_tick_without_the_work_is_taken_back() {
 }
 
 #[test]
-fn a_story_passes_when_it_is_claimed_and_every_verify_command_passes() {
+fn story_passes_if_claimed_and_all_its_checks_pass() {
     let env = TestEnv::new(RALPH);
     let agent = r#"pass() { sed -i "/\"id\": \"$1\"/,/passes/ s/\"passes\": false, \"notes\": \"\"/\"passes\": true, \"notes\": \"seen\"/; /\"id\": \"$1\"/,/passes/ s/\"passes\": false/\"passes\": true/" ralph/tasks.json; }
 case $i in
@@ -173,7 +173,7 @@ esac"#;
 }
 
 #[test]
-fn a_story_that_the_agent_adds_must_pass_too() {
+fn story_added_by_the_agent_must_pass() {
     let env = TestEnv::new(RALPH);
     let agent = r#"echo a > a.txt
 [ $i -gt 1 ] || sed -i 's/"userStories": \[/"userStories": [\n    {"id": "US-003", "title": "c", "description": "More.", "acceptanceCriteria": ["c"], "priority": 3, "passes": false, "notes": ""},/' ralph/tasks.json
@@ -185,7 +185,7 @@ sed -i '/US-00[12]/,/passes/ s/"passes": false, "notes": ""/"passes": true, "not
 }
 
 #[test]
-fn a_plan_that_loses_a_criterion_is_not_done() {
+fn plan_that_loses_a_criterion_is_not_done() {
     let env = TestEnv::new(RALPH);
     let agent = r#"echo a > a.txt; sed -i 's/"b.txt exists"//; s/"passes": false/"passes": true/' ralph/tasks.json; sed -i 's/"notes": ""/"notes": "x"/' ralph/tasks.json"#;
     let repo = plan_repo(&env, agent);
@@ -210,7 +210,7 @@ fn every_criterion_of_ralph_json_is_checked() {
 }
 
 #[test]
-fn a_bad_task_is_refused_before_anything_is_made() {
+fn bad_task_is_refused_before_a_run_is_created() {
     let env = TestEnv::new(RALPH);
     let repo = task_repo(&env, "true");
     repo.write("ralph_task.md", &TASK.replace("max_iterations: 8", "max_iteration: 8"));
@@ -238,7 +238,7 @@ fn two_tasks_in_a_folder_need_a_choice() {
 }
 
 #[test]
-fn several_tasks_run_side_by_side_in_clones_of_their_own() {
+fn several_tasks_run_in_parallel_in_separate_clones() {
     let env = TestEnv::new(RALPH);
     let task = |name: &str| {
         json!({"task": format!("Make {name}"), "acceptance_criteria": [{"type": "file_exists", "path": name}]}).to_string()
@@ -258,13 +258,13 @@ fn several_tasks_run_side_by_side_in_clones_of_their_own() {
     let codes: Vec<_> =
         all["runs"].as_array().unwrap().iter().map(|r| r["exit_code"].as_i64().unwrap()).collect();
     assert_eq!(codes, [0, 0, 1]);
-    // But for `.ralph/`, which stays out of the user's commits from now on.
+    // Except `.ralph/`, which stays out of the user's commits.
     let before = before.replace("?? .ralph/", "");
     assert_eq!(repo.git(&["status", "--porcelain"]), before, "the user's own folder is as it was");
 }
 
 #[test]
-fn several_tasks_take_the_place_that_was_asked_for() {
+fn several_tasks_use_the_requested_workspace() {
     let env = TestEnv::new(RALPH);
     let task = |name: &str| {
         json!({"task": format!("Make {name}"), "acceptance_criteria": [{"type": "file_exists", "path": name}]}).to_string()
@@ -300,7 +300,7 @@ fn several_tasks_take_the_place_that_was_asked_for() {
 }
 
 #[test]
-fn what_may_only_grow_is_put_back_when_it_shrinks() {
+fn append_only_files_are_restored_when_they_shrink() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[]);
     repo.write("PROMPT.md", "# T\n");
@@ -318,7 +318,7 @@ fn what_may_only_grow_is_put_back_when_it_shrinks() {
 }
 
 #[test]
-fn state_files_are_there_and_progress_starts_anew() {
+fn state_files_exist_and_progress_starts_empty() {
     let env = TestEnv::new(RALPH);
     let repo = task_repo(&env, &format!("echo 'step' >> .ralph/progress.md\n{THREE_STEPS}"));
     repo.ralph(RUN).exits(0);
@@ -333,7 +333,7 @@ fn state_files_are_there_and_progress_starts_anew() {
 }
 
 #[test]
-fn an_agent_is_kept_to_its_working_folder() {
+fn agent_stays_in_its_working_folder() {
     let env = TestEnv::new(RALPH);
     let task = json!({"task": "Make c.txt", "repository": {"working_dir": "packages/a"},
         "acceptance_criteria": [{"type": "file_exists", "path": "c.txt"}]});
@@ -346,9 +346,9 @@ fn an_agent_is_kept_to_its_working_folder() {
 }
 
 #[test]
-fn a_persons_edit_changes_the_criteria_and_a_bad_one_is_refused() {
+fn user_edit_changes_the_criteria_and_a_bad_one_is_refused() {
     let env = TestEnv::new(RALPH);
-    // It waits in its second session until the person has spoken.
+    // It waits in its second session for the user's message.
     let wait = env.path("spoken");
     let repo = task_repo(
         &env,
@@ -383,7 +383,7 @@ fn a_persons_edit_changes_the_criteria_and_a_bad_one_is_refused() {
 }
 
 #[test]
-fn work_may_start_from_another_branch_and_carry_a_ticket() {
+fn task_sets_base_branch_and_ticket() {
     let env = TestEnv::new(RALPH);
     let task = json!({"task": "Make c.txt for {{ticket_id}}", "repository": {"branch": "stacked"},
         "git": {"feature_branch": "feature/{{ticket_id}}"},

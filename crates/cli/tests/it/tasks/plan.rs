@@ -1,4 +1,4 @@
-//! `ralph plan`: from a wish, or from requirements that are there, to a plan; with an agent that asks, and with the form.
+//! `ralph plan`: from a request or existing requirements to a plan, with an agent's questions or the form.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
 use crate::RALPH;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Stdio};
 
-/// A plan as an agent would answer it, in the order schema, logic, API.
+/// A plan as an agent would return it, in the order schema, logic, API.
 fn plan(criterion: &str) -> Value {
     let story = |number: usize, title: &str, after: &[&str]| {
         json!({
@@ -32,7 +32,7 @@ fn plan(criterion: &str) -> Value {
 
 const CRITERION: &str = "`sh tests/run.sh` prints 3 passed";
 
-/// A machine with an agent that prints a file for each of its turns: `turn-1.json`, `turn-2.json`, … What it was asked is kept.
+/// A machine with an agent that prints a file for each turn: `turn-1.json`, `turn-2.json`, … It keeps its prompts.
 fn with_agent<'a>(env: &'a TestEnv, turns: &[Value]) -> TestRepo<'a> {
     env.user_config(&json!({"isolation": "none"}));
     let repo = TestRepo::new(env, "repo", &[("README.md", "# Shop\n\nA shop.\n")]);
@@ -47,11 +47,11 @@ fn with_agent<'a>(env: &'a TestEnv, turns: &[Value]) -> TestRepo<'a> {
     repo
 }
 
-fn asked(env: &TestEnv, turn: usize) -> String {
+fn prompt_of_turn(env: &TestEnv, turn: usize) -> String {
     std::fs::read_to_string(env.path(&format!("asked-{turn}.txt"))).unwrap()
 }
 
-/// `ralph plan` on a terminal, with these lines typed; none where there is no `script`.
+/// `ralph plan` on a terminal, with these lines typed; `None` if `script` isn't installed.
 fn typed(repo: &TestRepo<'_>, env: &TestEnv, args: &str, lines: &str) -> Option<Finished> {
     let mut child = terminal(repo, env, args)?;
     let mut stdin = child.stdin.take().unwrap();
@@ -72,12 +72,12 @@ fn terminal(repo: &TestRepo<'_>, env: &TestEnv, args: &str) -> Option<Child> {
     child
 }
 
-fn nothing_is_written(repo: &TestRepo<'_>) {
+fn assert_nothing_written(repo: &TestRepo<'_>) {
     assert!(!repo.dir.join("ralph").exists(), "something was written");
 }
 
 #[test]
-fn an_agent_asks_and_the_plan_is_written_after_a_look_at_it() {
+fn agent_questions_lead_to_a_confirmed_plan() {
     let env = TestEnv::new(RALPH);
     let questions = json!({"questions": [
         {"question": "Which separator?", "choices": ["comma", "semicolon"], "recommended": "comma"},
@@ -97,8 +97,11 @@ fn an_agent_asks_and_the_plan_is_written_after_a_look_at_it() {
     ] {
         assert!(done.stdout.contains(shown), "{shown}: {}", done.stdout);
     }
-    assert!(asked(&env, 1).contains("Export invoices as CSV") && asked(&env, 1).contains("A shop."));
-    let heard = asked(&env, 3);
+    assert!(
+        prompt_of_turn(&env, 1).contains("Export invoices as CSV")
+            && prompt_of_turn(&env, 1).contains("A shop.")
+    );
+    let heard = prompt_of_turn(&env, 3);
     for said in
         ["Which separator?: semicolon", "Who may export?: admins", "Which encoding?: UTF-8 with a mark"]
     {
@@ -113,25 +116,29 @@ fn an_agent_asks_and_the_plan_is_written_after_a_look_at_it() {
 }
 
 #[test]
-fn the_person_can_have_it_changed_and_can_leave() {
+fn user_can_revise_the_plan_or_quit() {
     let env = TestEnv::new(RALPH);
     let repo =
         with_agent(&env, &[plan(CRITERION), plan("`sh tests/run.sh` prints 4 passed"), plan(CRITERION)]);
     let Some(done) = typed(&repo, &env, "'Export invoices'", "four tests, please\nyes\n") else { return };
     assert_eq!(done.code, Some(0), "{}", done.stdout);
-    assert!(asked(&env, 2).contains("must be different: four tests, please"), "{}", asked(&env, 2));
+    assert!(
+        prompt_of_turn(&env, 2).contains("must be different: four tests, please"),
+        "{}",
+        prompt_of_turn(&env, 2)
+    );
     assert!(repo.read("ralph/tasks.json").contains("prints 4 passed"));
-    // A plan that is there is somebody's work.
+    // An existing plan is the user's work.
     let Some(there) = typed(&repo, &env, "'Something else'", "") else { return };
     assert_eq!(there.code, Some(2), "{}", there.stdout);
-    assert!(there.stdout.contains("there is a plan already"), "{}", there.stdout);
+    assert!(there.stdout.contains("a plan already exists"), "{}", there.stdout);
     let Some(no) = typed(&repo, &env, "--force 'Something else'", "n\n") else { return };
     assert_eq!(no.code, Some(2), "{}", no.stdout);
     assert!(repo.read("ralph/tasks.json").contains("prints 4 passed"), "it was replaced all the same");
 }
 
 #[test]
-fn stories_are_made_from_requirements_that_are_there() {
+fn stories_are_made_from_existing_requirements() {
     let env = TestEnv::new(RALPH);
     let mut answer = plan(CRITERION);
     answer.as_object_mut().unwrap().remove("prd");
@@ -141,7 +148,7 @@ fn stories_are_made_from_requirements_that_are_there() {
     let done = repo.ralph(&["plan", "--prd", "ralph/prd.md", "--yes", "--json"]).exits(0).json();
     assert_eq!(done["stories"], 3, "{done}");
     assert_eq!(repo.read("ralph/prd.md"), prd, "requirements stay as they are");
-    let heard = asked(&env, 1);
+    let heard = prompt_of_turn(&env, 1);
     assert!(
         heard.contains("people of the books") && heard.contains("Decide open questions yourself"),
         "{heard}"
@@ -157,7 +164,7 @@ fn stories_are_made_from_requirements_that_are_there() {
 }
 
 #[test]
-fn a_wish_never_replaces_requirements_or_stories_of_yours() {
+fn new_plan_never_replaces_existing_requirements_or_stories() {
     let env = TestEnv::new(RALPH);
     let repo = with_agent(&env, &[plan(CRITERION), plan(CRITERION)]);
     let prd = "# Export\n\nTwo rows for each invoice.\n";
@@ -165,13 +172,13 @@ fn a_wish_never_replaces_requirements_or_stories_of_yours() {
     let done = repo.ralph(&["plan", "Export invoices", "--yes"]).exits(0);
     assert!(done.stderr.contains("`ralph/prd.md` stays as it is"), "{}", done.stderr);
     assert_eq!(repo.read("ralph/prd.md"), prd);
-    assert!(asked(&env, 1).contains("Two rows for each invoice"), "{}", asked(&env, 1));
+    assert!(prompt_of_turn(&env, 1).contains("Two rows for each invoice"), "{}", prompt_of_turn(&env, 1));
     let mut stories: Value = serde_json::from_str(&repo.read("ralph/tasks.json")).unwrap();
     stories["userStories"][0]["title"] = json!("The first small step");
     for theirs in [stories.to_string(), "{ a half-written plan".to_owned()] {
         repo.write("ralph/tasks.json", &theirs);
         let said = repo.ralph(&["plan", "Export invoices", "--yes"]).exits(2);
-        assert!(said.stderr.contains("there is a plan already"), "{}", said.stderr);
+        assert!(said.stderr.contains("a plan already exists"), "{}", said.stderr);
         assert_eq!(repo.read("ralph/tasks.json"), theirs);
     }
 
@@ -185,26 +192,26 @@ fn a_wish_never_replaces_requirements_or_stories_of_yours() {
 }
 
 #[test]
-fn three_answers_that_are_no_plan_end_the_conversation() {
+fn three_invalid_plans_end_the_conversation() {
     let env = TestEnv::new(RALPH);
     let repo = with_agent(&env, &vec![json!("I would rather talk about the weather"); 5]);
     let said = repo.ralph(&["plan", "--yes", "Export invoices"]).exits(4);
     assert!(said.stderr.contains("3 answers in a row that aren't a plan"), "{}", said.stderr);
     assert!(said.stderr.contains("talk about the weather"), "{}", said.stderr);
     assert!(env.path("asked-3.txt").exists() && !env.path("asked-4.txt").exists());
-    nothing_is_written(&repo);
+    assert_nothing_written(&repo);
 }
 
 #[test]
-fn what_the_linter_refuses_goes_back_to_the_agent_and_is_never_written() {
+fn plan_with_lint_errors_goes_back_to_the_agent() {
     let env = TestEnv::new(RALPH);
     let mut twice = plan(CRITERION);
     twice["tasks"]["userStories"][1]["id"] = json!("US-001");
     let repo = with_agent(&env, &[json!("no plan at all"), twice, plan(CRITERION)]);
     let done = repo.ralph(&["plan", "--yes", "Export invoices", "--json"]).exits(0).json();
     assert_eq!(done["stories"], 3);
-    assert!(asked(&env, 2).contains("Answer with the object alone"), "{}", asked(&env, 2));
-    assert!(asked(&env, 3).contains("US-001"), "{}", asked(&env, 3));
+    assert!(prompt_of_turn(&env, 2).contains("Answer with the object alone"), "{}", prompt_of_turn(&env, 2));
+    assert!(prompt_of_turn(&env, 3).contains("US-001"), "{}", prompt_of_turn(&env, 3));
 
     let other = TestEnv::new(RALPH);
     let mut bad = plan(CRITERION);
@@ -213,11 +220,11 @@ fn what_the_linter_refuses_goes_back_to_the_agent_and_is_never_written() {
     let said = repo.ralph(&["plan", "--yes", "Export invoices"]);
     assert_ne!(said.code, Some(0), "{}", said.stderr);
     assert!(said.stderr.contains("nothing was written"), "{}", said.stderr);
-    nothing_is_written(&repo);
+    assert_nothing_written(&repo);
 }
 
 #[test]
-fn what_an_agent_is_asked_lies_in_a_folder_that_nobody_else_can_write_or_see() {
+fn planning_prompt_is_kept_in_a_private_folder() {
     let env = TestEnv::new(RALPH);
     let repo = with_agent(&env, &[plan(CRITERION)]);
     repo.ralph(&["plan", "--yes", "Export invoices"]).exits(0);
@@ -226,7 +233,7 @@ fn what_an_agent_is_asked_lies_in_a_folder_that_nobody_else_can_write_or_see() {
 }
 
 #[test]
-fn headless_it_needs_yes_and_an_agent_that_answers() {
+fn headless_plan_needs_yes_and_an_agent() {
     let env = TestEnv::new(RALPH);
     let repo = with_agent(&env, &[]);
     let said = repo.ralph(&["plan", "Export invoices"]).exits(2);
@@ -235,10 +242,10 @@ fn headless_it_needs_yes_and_an_agent_that_answers() {
     assert!(said.stderr.contains("`ralph plan` needs a terminal"), "{}", said.stderr);
     let said = repo.ralph(&["plan", "--yes", "  "]).exits(2);
     assert!(said.stderr.contains("no feature described"), "{}", said.stderr);
-    // It answers nothing.
+    // The agent prints nothing.
     let said = repo.ralph(&["plan", "--yes", "Export invoices"]);
     assert!(said.code != Some(0) && said.stderr.contains("stub"), "{}", said.stderr);
-    nothing_is_written(&repo);
+    assert_nothing_written(&repo);
 }
 
 #[test]
@@ -260,7 +267,7 @@ fn the_form_asks_layer_by_layer() {
         "`ls tables` names exports",
         "",
         "",
-        // Logic: one without, which is not kept; then one with two.
+        // Logic: one without criteria, which is dropped; then one with two.
         "Something vague",
         "",
         "n",
@@ -293,7 +300,7 @@ fn the_form_asks_layer_by_layer() {
 }
 
 #[test]
-fn ctrl_c_leaves_a_question_and_a_thinking_agent_without_a_trace() {
+fn ctrl_c_ends_planning_without_leftovers() {
     let env = TestEnv::new(RALPH);
     let repo = with_agent(&env, &[json!({"questions": [{"question": "Which separator?"}]})]);
     let Some(mut child) = terminal(&repo, &env, "'Export invoices'") else { return };
@@ -311,7 +318,7 @@ fn ctrl_c_leaves_a_question_and_a_thinking_agent_without_a_trace() {
     assert_ne!(TestEnv::wait(child).code, Some(0), "{shown}");
     assert!(shown.contains("you left the conversation; nothing was written"), "{shown}");
     drop(stdin);
-    nothing_is_written(&repo);
+    assert_nothing_written(&repo);
 
     let slow = TestEnv::new(RALPH);
     slow.user_config(&json!({"isolation": "none"}));
@@ -330,5 +337,5 @@ fn ctrl_c_leaves_a_question_and_a_thinking_agent_without_a_trace() {
     drop(stdin);
     assert_ne!(done.code, Some(0), "{}", done.stdout);
     assert!(done.stdout.contains("nothing was written"), "{}", done.stdout);
-    nothing_is_written(&repo);
+    assert_nothing_written(&repo);
 }

@@ -1,4 +1,4 @@
-//! What a result is worth, through the whole binary: each level with its exit code and words, the policies for tests, and your
+//! Proof levels, through the whole binary: each level with its exit code and text, the policies for tests, and the user's
 //! approval. The state machine itself is tested in `crates/proof`.
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
 
@@ -13,7 +13,7 @@ const PROMISE: &str = "echo '<promise>COMPLETE</promise>'";
 const TEST: &str = "import unittest\nimport part\n\n\nclass Part(unittest.TestCase):\n    def test_part(self):\n        self.assertEqual(part.VALUE, 'right')\n";
 const WRONG: (&str, &str) = ("part.py", "VALUE = 'wrong'\n");
 const RIGHT: (&str, &str) = ("part.py", "VALUE = 'right'\n");
-/// Without compiled files: two edits of one size within a second would leave a stale one.
+/// Without compiled files: two edits of the same size within a second would leave a stale one.
 const CHECK: &str = "python3 -B -m unittest";
 const CHEAT: &str = "sed -i \"s/part.VALUE, 'right'/1, 1/\" test_part.py";
 const WORK: &str = "echo \"VALUE = 'right'\" > part.py";
@@ -38,7 +38,7 @@ fn proof(repo: &TestRepo<'_>) -> Value {
 }
 
 #[test]
-fn levels_follow_from_what_the_trees_show() {
+fn proof_levels_follow_from_the_compared_trees() {
     let vacuous = "printf 'import unittest\\n\\nclass More(unittest.TestCase):\\n    def test_more(self):\\n        pass\\n' > test_more.py";
     for (name, part, work, level, headline) in [
         ("red_to_green", WRONG, WORK.to_owned(), "independent", "Proven, independent"),
@@ -92,7 +92,7 @@ fn levels_follow_from_what_the_trees_show() {
 }
 
 #[test]
-fn doing_nothing_in_a_green_repo_is_no_change() {
+fn unchanged_green_repo_is_reported_as_no_change() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, "repo", RIGHT);
     let run = play(&repo, "true", &json!({"max_iterations": 5}), &[]).exits(1).json();
@@ -101,7 +101,7 @@ fn doing_nothing_in_a_green_repo_is_no_change() {
 }
 
 #[test]
-fn criteria_that_hold_already_start_no_session() {
+fn criteria_that_already_pass_start_no_session() {
     let env = TestEnv::new(RALPH);
     let task =
         json!({"task": "Have part.py", "acceptance_criteria": [{"type": "file_exists", "path": "part.py"}]});
@@ -121,7 +121,7 @@ fn changed_originals_need_your_approval() {
     assert_eq!((&run["reason"], &run["level"]), (&json!("needs_human"), &Value::Null));
     assert_eq!(
         run["summary"],
-        "stub changed what decides the checks: test_part.py. With the originals, 1 of 1 test fails: test_part.Part.test_part"
+        "stub changed tests or build files that decide the checks: test_part.py. With the originals, 1 of 1 test fails: test_part.Part.test_part"
     );
     for words in
         ["ralph approve", "ralph nudge", "AssertionError: 'wrong' != 'right'", "test_part.py: changed"]
@@ -145,7 +145,7 @@ fn changed_originals_need_your_approval() {
 }
 
 #[test]
-fn a_hint_makes_the_next_session_restore_the_originals() {
+fn hint_makes_the_next_session_restore_the_originals() {
     for word in ["nudge", "note"] {
         let env = TestEnv::new(RALPH);
         let repo = repo(&env, "repo", WRONG);
@@ -165,7 +165,7 @@ fn a_hint_makes_the_next_session_restore_the_originals() {
 }
 
 #[test]
-fn policies_decide_what_a_run_may_do_to_tests() {
+fn test_policies_limit_changes_to_tests() {
     let more = format!("{WORK}; cp test_part.py test_more.py");
     for (work, cure) in [(CHEAT, "restore the original"), (more.as_str(), "remove it")] {
         let env = TestEnv::new(RALPH);
@@ -187,7 +187,7 @@ fn policies_decide_what_a_run_may_do_to_tests() {
 }
 
 #[test]
-fn a_required_level_that_is_missed_asks_you() {
+fn missing_the_required_level_asks_the_user() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, "repo", RIGHT);
     let run = play(&repo, FEATURE, &json!({"require_proof": "own_tests"}), &[]).exits(3).json();
@@ -199,7 +199,7 @@ fn a_required_level_that_is_missed_asks_you() {
 }
 
 #[test]
-fn a_harness_file_that_the_task_names_is_listed_and_blocks_nothing() {
+fn harness_file_named_in_the_task_is_listed_but_does_not_block() {
     let env = TestEnv::new(RALPH);
     let task = "# Relax the test\n\nRewrite test_part.py so that it asks for less.\n";
     let repo = TestRepo::new(&env, "repo", &[("PROMPT.md", task), ("test_part.py", TEST), WRONG]);
@@ -209,12 +209,12 @@ fn a_harness_file_that_the_task_names_is_listed_and_blocks_nothing() {
 }
 
 #[test]
-fn a_draft_holds_the_question_and_the_answer() {
+fn draft_pull_request_holds_the_question_and_the_answer() {
     let env = TestEnv::new(RALPH);
     let folder = env.path("forge");
-    env.user_config(&json!({ "local_forge": folder }));
+    env.user_config(&json!({ "local_forge": folder, "publish": "pr" }));
     let repo = repo(&env, "repo", WRONG);
-    let more = json!({"publish": "pr", "poll_seconds": 0.05});
+    let more = json!({"poll_seconds": 0.05});
     let asked = play(&repo, CHEAT, &more, &[]).exits(3).json();
     let forge = LocalForge::open(&folder, &ralph_loop_testkit::vars()).unwrap();
     let pr = forge.pr(1).unwrap();
@@ -233,16 +233,16 @@ fn a_draft_holds_the_question_and_the_answer() {
 fn an_unverified_result_is_a_draft() {
     let env = TestEnv::new(RALPH);
     let folder = env.path("forge");
-    env.user_config(&json!({ "local_forge": folder }));
+    env.user_config(&json!({ "local_forge": folder, "publish": "pr" }));
     let repo = repo(&env, "repo", RIGHT);
-    play(&repo, FEATURE, &json!({"publish": "pr", "poll_seconds": 0.05}), &[]).exits(0);
+    play(&repo, FEATURE, &json!({"poll_seconds": 0.05}), &[]).exits(0);
     let forge = LocalForge::open(&folder, &ralph_loop_testkit::vars()).unwrap();
     let pr = forge.pr(1).unwrap();
     assert!(pr.draft && pr.body.contains("Done, unverified"), "{}", pr.body);
 }
 
 #[test]
-fn question_and_answer_outlive_a_process() {
+fn question_and_answer_survive_a_killed_process() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, "repo", WRONG);
     let die = |args: &[&str], at: &str| {
@@ -267,7 +267,7 @@ fn question_and_answer_outlive_a_process() {
 }
 
 #[test]
-fn a_run_that_is_suspended_during_the_original_tests_asks_later() {
+fn run_suspended_during_the_original_tests_asks_after_resume() {
     let env = TestEnv::new(RALPH);
     let (hold, started) = (env.path("hold"), env.path("started"));
     let slow = format!(

@@ -32,7 +32,7 @@ fn runs(proof: &Value) -> String {
 }
 
 #[test]
-fn a_fix_is_proven_and_nothing_of_the_user_changes() {
+fn fix_is_proven_without_changing_user_files() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, WRONG, &[("part.py", RIGHT)]);
     repo.write("part.py", "an unfinished edit\n");
@@ -66,7 +66,7 @@ fn a_fix_is_proven_and_nothing_of_the_user_changes() {
 }
 
 #[test]
-fn commits_without_a_difference_are_not_proven() {
+fn empty_commits_are_not_proven() {
     let more = "import unittest\nimport part\n\n\nclass More(unittest.TestCase):\n    def test_more(self):\n        self.assertEqual(part.MORE, 1)\n";
     let weak = TEST.replace("part.VALUE, 'right'", "1, 1");
     let feature = format!("{RIGHT}MORE = 1\n");
@@ -105,7 +105,7 @@ fn the_original_configuration_decides() {
 }
 
 #[test]
-fn wrong_use_names_the_fix() {
+fn usage_errors_name_the_fix() {
     let env = TestEnv::new(RALPH);
     let repo = repo(&env, RIGHT, &[("part.py", WRONG)]);
     for (args, words) in [
@@ -123,7 +123,7 @@ fn wrong_use_names_the_fix() {
 }
 
 #[test]
-fn thorough_lists_the_hunks_that_no_check_notices() {
+fn thorough_lists_hunks_not_covered_by_any_check() {
     let env = TestEnv::new(RALPH);
     let rows: String = (0..20).map(|n| format!("ROW_{n} = {n}\n")).collect();
     let before = format!("{WRONG}{rows}");
@@ -139,16 +139,16 @@ fn thorough_lists_the_hunks_that_no_check_notices() {
 }
 
 #[test]
-fn a_pull_request_is_fetched_without_a_trace() {
+fn fetching_a_pull_request_leaves_no_refs() {
     let env = TestEnv::new(RALPH);
-    env.user_config(&json!({ "local_forge": env.path("forge") }));
+    env.user_config(&json!({ "local_forge": env.path("forge"), "publish": "pr" }));
     let repo = TestRepo::new(
         &env,
         "repo",
         &[("PROMPT.md", "# Fix it\n"), ("test_part.py", TEST), ("part.py", WRONG)],
     );
     let agent = repo.agent("stub", "echo \"VALUE = 'right'\" > part.py\necho '<promise>COMPLETE</promise>'");
-    repo.configure(&[agent], CHECK, &json!({"publish": "pr", "poll_seconds": 0.05}));
+    repo.configure(&[agent], CHECK, &json!({"poll_seconds": 0.05}));
     repo.run(&[]).exits(0);
     let before = repo.git(&["for-each-ref"]);
     let proof = prove(&repo, &["1"]).exits(0).json();
@@ -169,7 +169,7 @@ fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn a_hidden_criterion_decides_and_no_agent_sees_it() {
+fn hidden_criterion_counts_and_no_agent_sees_it() {
     const IN_COMMAND: &str = "marker-of-the-command-4711";
     const IN_FILE: &str = "marker-of-the-file-0815";
     let env = TestEnv::new(RALPH);
@@ -213,7 +213,7 @@ fn a_hidden_criterion_decides_and_no_agent_sees_it() {
     for path in files {
         let bytes = std::fs::read(&path).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
-        // The agent's own script looks for the word.
+        // The agent's own script searches for the word.
         if path.ends_with("stub.sh") {
             continue;
         }

@@ -42,12 +42,12 @@ fn valid(schema: &Value, value: &Value) {
 }
 
 #[track_caller]
-fn refused(schema: &Value, value: &Value) {
+fn assert_refused(schema: &Value, value: &Value) {
     assert!(!problems(schema, schema, value, "").is_empty(), "{value:#}");
 }
 
 /// The frontmatter of a task as JSON, read by the code.
-fn front(text: &str) -> Value {
+fn frontmatter_json(text: &str) -> Value {
     let split = frontmatter::split(text).unwrap();
     let mut found = Vec::new();
     let (front, _) = frontmatter::read("ralph_task.md", text, &split, &Lines::new(text), &mut found).unwrap();
@@ -97,7 +97,7 @@ fn the_configuration_has_exactly_the_keys_of_the_code() {
 }
 
 #[test]
-fn both_refuse_what_the_other_refuses_in_a_configuration() {
+fn schema_and_code_refuse_the_same_configuration() {
     let schema = schema("config");
     for bad in [
         json!({ "max_iteration": 1 }),
@@ -117,7 +117,7 @@ fn both_refuse_what_the_other_refuses_in_a_configuration() {
         json!({ "stuck_detection": { "weights": { "cycle": 1.5 } } }),
     ] {
         assert!(ConfigFile::parse(&bad.to_string()).is_err(), "{bad}");
-        refused(&schema, &bad);
+        assert_refused(&schema, &bad);
     }
     for good in [
         json!({}),
@@ -132,7 +132,7 @@ fn both_refuse_what_the_other_refuses_in_a_configuration() {
 }
 
 #[test]
-fn the_defaults_that_the_schema_names_are_those_of_the_code() {
+fn schema_defaults_match_the_code() {
     let usual = ConfigFile::default().resolve();
     let schema = schema("config");
     let named: Vec<_> = schema["properties"]
@@ -149,7 +149,7 @@ fn the_defaults_that_the_schema_names_are_those_of_the_code() {
 }
 
 #[test]
-fn model_profiles_have_exactly_the_keys_of_the_code_and_both_refuse_the_same() {
+fn model_profile_schema_matches_the_code() {
     let schema = schema("models");
     assert_eq!(keys(&schema["properties"]), set(MODELS_KEYS));
     let of = |name: &str| &schema["$defs"][name]["properties"];
@@ -186,11 +186,11 @@ fn model_profiles_have_exactly_the_keys_of_the_code_and_both_refuse_the_same() {
         valid(&schema, &file);
         file["profiles"]["a"][key] = bad;
         assert!(ModelsFile::parse(&file.to_string()).is_err(), "{file}");
-        refused(&schema, &file);
+        assert_refused(&schema, &file);
     }
     for bad in [json!({ "profile": {} }), json!({ "profiles": { "a": {} } })] {
         assert!(ModelsFile::parse(&bad.to_string()).is_err(), "{bad}");
-        refused(&schema, &bad);
+        assert_refused(&schema, &bad);
     }
     let example = ModelsFile::parse(&self::read("examples/config/models.yaml")).unwrap();
     let example = serde_json::to_value(&example).unwrap();
@@ -246,11 +246,11 @@ fn ralph_json_has_exactly_the_keys_and_kinds_of_the_code() {
     for (kind, needed) in KINDS {
         let mut entry = json!({ "type": kind });
         for key in *needed {
-            refused(&schema, &json!({ "task": "t", "acceptance_criteria": [entry] }));
+            assert_refused(&schema, &json!({ "task": "t", "acceptance_criteria": [entry] }));
             entry[*key] = json!("x");
         }
         if *kind == "command_output" {
-            refused(&schema, &json!({ "task": "t", "acceptance_criteria": [entry] }));
+            assert_refused(&schema, &json!({ "task": "t", "acceptance_criteria": [entry] }));
             entry["contains"] = json!("x");
         }
         let whole = json!({ "task": "t", "acceptance_criteria": [entry] });
@@ -267,7 +267,7 @@ fn ralph_json_has_exactly_the_keys_and_kinds_of_the_code() {
         json!({ "task": "t", "acceptance_criteria": [{ "type": "file_exist", "path": "x" }] }),
     ] {
         assert!(parse(Dialect::RalphJson, &TaskTexts::new("ralph.json", bad.to_string())).is_err(), "{bad}");
-        refused(&schema, &bad);
+        assert_refused(&schema, &bad);
     }
 }
 
@@ -291,9 +291,9 @@ fn tasks_json_has_exactly_the_keys_of_the_code() {
         story[key] = bad;
         let bad = json!({ "userStories": [story] });
         assert!(parse(Dialect::Plan, &TaskTexts::new("tasks.json", bad.to_string())).is_err(), "{bad}");
-        refused(&schema, &bad);
+        assert_refused(&schema, &bad);
     }
-    refused(&schema, &json!({ "userStories": [] }));
+    assert_refused(&schema, &json!({ "userStories": [] }));
     valid(&schema, &json!({ "userStories": [story] }));
 }
 
@@ -311,16 +311,16 @@ fn the_frontmatter_has_exactly_the_keys_of_the_code() {
     valid(&schema, &good);
     let mut unknown = good.clone();
     unknown["test_commands"] = json!("x");
-    refused(&schema, &unknown);
+    assert_refused(&schema, &unknown);
     for needed in keys(&good) {
         let mut less = good.clone();
         less.as_object_mut().unwrap().remove(&needed);
-        refused(&schema, &less);
+        assert_refused(&schema, &less);
     }
 }
 
 #[test]
-fn every_kind_of_event_is_there_and_nothing_more() {
+fn schema_has_exactly_the_event_kinds() {
     let source = read("crates/protocol/src/event/kind.rs");
     let (_, body) = source.split_once("fn kind(&self)").unwrap();
     let (body, _) = body.split_once("\n    }\n").unwrap();
@@ -412,9 +412,9 @@ fn the_proof_has_exactly_the_keys_and_kinds_of_the_code() {
     known.remove("hint");
     // The level could not be higher without the originals, so nothing says why.
     known.remove("reason");
-    // Nothing of the user's own was checked along.
+    // No user file was part of the check.
     known.remove("beside");
-    // Nobody was asked.
+    // The user wasn't asked.
     known.remove("question");
     known.remove("approved_by");
     assert_eq!(keys(&proof), known);
@@ -442,7 +442,7 @@ fn receipt_result_and_inbox_of_a_real_run_are_valid() {
     valid(&of_result, &result);
     let read: ralph_loop_protocol::outcome::RunResult = serde_json::from_value(result.clone()).unwrap();
     assert_eq!(serde_json::to_value(&read).unwrap(), result, "nothing is lost on the way");
-    refused(&of_result, &json!({ "success": "yes" }));
+    assert_refused(&of_result, &json!({ "success": "yes" }));
 
     let receipt: Value = serde_json::from_str(&repo.run_file("iterations/1/receipt.json")).unwrap();
     let of_receipt = schema("receipt");
@@ -452,7 +452,7 @@ fn receipt_result_and_inbox_of_a_real_run_are_valid() {
     for (key, bad) in [("version", json!(2)), ("verdict", json!("fine")), ("prompt", json!("x"))] {
         let mut receipt = receipt.clone();
         receipt[key] = bad;
-        refused(&of_receipt, &receipt);
+        assert_refused(&of_receipt, &receipt);
     }
 
     let of_control = schema("control");
@@ -461,18 +461,18 @@ fn receipt_result_and_inbox_of_a_real_run_are_valid() {
     let mut letter = serde_json::to_value(letter).unwrap();
     valid(&of_control, &letter);
     letter["control"] = json!("explode");
-    refused(&of_control, &letter);
+    assert_refused(&of_control, &letter);
 }
 
 #[test]
-fn examples_and_what_init_writes_are_valid() {
+fn examples_and_init_files_are_valid() {
     let of = |name: &str, path: &str| valid(&schema(name), &serde_json::from_str(&read(path)).unwrap());
     of("ralph", "examples/ralph_json/ralph.json");
     of("tasks", "examples/plan/ralph/tasks.json");
     for name in ["ralph_task", "ralph_json", "plan", "prompt"] {
         of("config", &format!("examples/{name}/.ralph/config.json"));
     }
-    valid(&schema("frontmatter"), &front(&read("examples/ralph_task/ralph_task.md")));
+    valid(&schema("frontmatter"), &frontmatter_json(&read("examples/ralph_task/ralph_task.md")));
 
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::new(&env, "repo", &[("Cargo.toml", "")]);
@@ -483,11 +483,11 @@ fn examples_and_what_init_writes_are_valid() {
     valid(&schema("ralph"), &json("ralph.json"));
     valid(&schema("tasks"), &json("ralph/tasks.json"));
     valid(&schema("config"), &json(".ralph/config.json"));
-    valid(&schema("frontmatter"), &front(&repo.read("ralph_task.md")));
+    valid(&schema("frontmatter"), &frontmatter_json(&repo.read("ralph_task.md")));
 }
 
 #[test]
-fn the_action_contract_takes_every_action_and_nothing_else() {
+fn action_schema_accepts_exactly_the_actions() {
     let contract = schema("actions");
     let all = json!({
         "summary": "what was done",
@@ -511,7 +511,7 @@ fn the_action_contract_takes_every_action_and_nothing_else() {
         json!({"summary": "s", "actions": [{"type": "run", "command": "x", "sudo": true}]}),
         json!({"summary": "s", "actions": [], "done": true}),
     ] {
-        refused(&contract, &bad);
+        assert_refused(&contract, &bad);
     }
 }
 

@@ -67,7 +67,8 @@ impl RunSource for PortSource {
         let lock = self.lock()?;
         let Some(ports) = &self.ports else { return Err(lost()) };
         let (record, options) = (ports.places.dir.clone(), ports.writer_options());
-        let writer = self.writer(&record, &options).map_err(|error| told(error.to_run_error(None)))?;
+        let writer =
+            self.writer(&record, &options).map_err(|error| with_library_hint(error.to_run_error(None)))?;
         self.exists = true;
         let Some(ports) = self.ports.take() else { return Err(lost()) };
         let run = match Run::try_open(writer, with_hooks(ports, hooks)) {
@@ -75,7 +76,7 @@ impl RunSource for PortSource {
             Err(refused) => {
                 let (error, ports) = *refused;
                 self.ports = Some(without_hooks(ports));
-                return Err(told(error.to_run_error(None)));
+                return Err(with_library_hint(error.to_run_error(None)));
             }
         };
         lead(&record, &lock);
@@ -97,15 +98,16 @@ impl RunSource for PortSource {
 /// Replaces hints about commands with library calls: no command finds the records of such a run.
 fn in_library_words(mut result: RunResult) -> RunResult {
     if let Some(run) = &result.run_id {
-        result.summary =
-            result.summary.replace(&format!("`ralph resume {run}` continues"), "`run()` goes on from there");
+        result.summary = result
+            .summary
+            .replace(&format!("`ralph resume {run}` continues"), "`run()` continues from there");
     }
-    result.error = result.error.map(told);
+    result.error = result.error.map(with_library_hint);
     result
 }
 
 /// The error with a library call as its hint.
-fn told(mut error: RunError) -> RunError {
+fn with_library_hint(mut error: RunError) -> RunError {
     let asks_for_approval = error.hint.as_deref().is_some_and(|hint| hint.contains("ralph approve"));
     let call = match error.code {
         ErrorCode::MaxIterations | ErrorCode::MaxCost | ErrorCode::MaxTokens | ErrorCode::Timeout => {
@@ -183,7 +185,7 @@ fn without_hooks(mut ports: RunPorts) -> RunPorts {
 fn lost() -> RunError {
     RunError {
         code: ErrorCode::InvalidInput,
-        message: "this agent has lost its ports: an earlier call of it broke".into(),
+        message: "this agent has lost its parts: an earlier call of it broke".into(),
         hint: Some("build another agent, with `.resume(run_id)` to continue the run".into()),
         recoverable: false,
         iteration: None,

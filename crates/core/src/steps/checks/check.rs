@@ -11,7 +11,7 @@ use ralph_loop_domain::ports::{
 };
 use ralph_loop_journal::folder::artifacts::{FinishedLog, OutputLog};
 use ralph_loop_journal::live::LiveStream;
-use ralph_loop_proof::report::environment::refused_port;
+use ralph_loop_proof::report::environment::{hidden_path, refused_port};
 use ralph_loop_proof::report::failing::failing_tests;
 use ralph_loop_proof::report::scanner::TestScanner;
 use ralph_loop_protocol::display::text::{count, duration, tail};
@@ -160,11 +160,15 @@ pub(crate) fn run_check(
     }
     let passed = why.is_none();
     let refused = refused_port(&run.excerpt).filter(|_| !passed && has_own_network(ledger));
-    let why = why.map(|why| match refused {
-        Some(port) => format!(
+    let hidden = hidden_path(&run.excerpt, |path| !passed && sandbox.hides(path));
+    let why = why.map(|why| match (refused, hidden) {
+        (Some(port), _) => format!(
             "{why}; localhost:{port} refused the connection: the sandbox reaches a server on this machine with `--allow-host localhost:{port}`"
         ),
-        None => why,
+        (None, Some(path)) => format!(
+            "{why}; `{path}` is outside the sandbox's view: `sandbox_read` in your own configuration adds it"
+        ),
+        (None, None) => why,
     });
     let result = CheckResult {
         name: verifier.name.clone(),

@@ -27,14 +27,14 @@ const MODULES_TIMEOUT: Duration = Duration::from_secs(60);
 const FIND_MODULES: &str = "import importlib.util, os, sys\nhere = os.path.realpath('.') + os.sep\nfor name in sys.argv[1:]:\n    try:\n        spec = importlib.util.find_spec(name)\n    except Exception:\n        continue\n    if spec and not os.path.realpath(spec.origin or '/').startswith(here):\n        print('installed:' + name)\n";
 
 /// The outcome of checking a tree.
-pub(crate) enum CheckOutcome {
+pub(crate) enum TreeCheck {
     Run(TreeRun),
     /// The run was stopped.
     Stopped,
 }
 
-fn problem(why: impl Into<String>) -> CheckOutcome {
-    CheckOutcome::Run(TreeRun { results: Vec::new(), problems: vec![why.into()] })
+fn problem(why: impl Into<String>) -> TreeCheck {
+    TreeCheck::Run(TreeRun { results: Vec::new(), problems: vec![why.into()] })
 }
 
 /// Creates a tree in a clean checkout and runs the required checks.
@@ -43,10 +43,10 @@ pub(crate) fn prove_tree(
     tree: Tree,
     subject: &Subject,
     found: &mut Finding,
-) -> Result<CheckOutcome, DriveError> {
+) -> Result<TreeCheck, DriveError> {
     let checked =
         clean_checkout::in_clean_folder(run, |run, folder| check_in(run, folder, tree, subject, found))?;
-    if let CheckOutcome::Run(tree_run) = &checked
+    if let TreeCheck::Run(tree_run) = &checked
         && tree == Tree::Commit
         && tree_run.results.iter().any(|result| !result.passed)
     {
@@ -65,7 +65,7 @@ fn check_in(
     tree: Tree,
     subject: &Subject,
     found: &mut Finding,
-) -> Result<CheckOutcome, DriveError> {
+) -> Result<TreeCheck, DriveError> {
     let logs = subject.logs.join(match tree {
         Tree::Commit => "",
         Tree::OriginalHarness => "original-harness",
@@ -89,7 +89,7 @@ fn check_in(
     let checkout = installed::open_checkout(run, folder)?;
     match clean_checkout::run_setup(run, &checkout, &logs)? {
         SetupEnd::Ready => {}
-        SetupEnd::Stopped => return Ok(CheckOutcome::Stopped),
+        SetupEnd::Stopped => return Ok(TreeCheck::Stopped),
         SetupEnd::Failed { command, log } => {
             return Ok(problem(format!("setup command `{command}` failed in a clean checkout: see {log}")));
         }
@@ -106,7 +106,7 @@ fn check_in(
         let how = CheckOptions { env: &checkout.env, watch: false };
         let place = CheckTarget { sandbox: &*checkout.sandbox, tree: &subject.tree, log: &log, how };
         match runs.run(&mut run.ledger, &verifier, &place)? {
-            CheckOutcome::Stopped => return Ok(CheckOutcome::Stopped),
+            CheckOutcome::Stopped => return Ok(TreeCheck::Stopped),
             CheckOutcome::Result(result, excerpt, _) => {
                 if !result.passed && tree == Tree::Commit {
                     let heading = format!("final check: {} failed", verifier.name);
@@ -118,7 +118,7 @@ fn check_in(
             }
         }
     }
-    Ok(CheckOutcome::Run(tree_run))
+    Ok(TreeCheck::Run(tree_run))
 }
 
 /// Fills a folder with a tree, or says why it can't.
@@ -152,7 +152,8 @@ fn make_tree(
     }
     let all = found.state.harness.iter();
     let changes: Vec<&HarnessChange> = match tree {
-        Tree::OriginalTests => all.filter(|change| !change.is_soft()).collect(),
+        // What may be the product isn't taken for a test.
+        Tree::OriginalTests | Tree::OriginalProduct => all.filter(|change| !change.is_soft()).collect(),
         _ => all.collect(),
     };
     let made = match tree {

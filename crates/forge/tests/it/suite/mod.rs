@@ -199,7 +199,7 @@ fn checks(host: &dyn Host) {
     let (work, remote) = with_main(host);
     let forge = host.forge();
     let commit = work.branch(&remote, "one", "one.txt");
-    assert_eq!(forge.checks(&commit).unwrap(), [], "no checks are no checks");
+    assert_eq!(forge.checks(&commit).unwrap(), [], "a commit without checks has none");
     let states = || {
         let mut found: Vec<(String, CiState)> =
             forge.checks(&commit).unwrap().into_iter().map(|c| (c.name, c.state)).collect();
@@ -277,7 +277,7 @@ fn reviews(host: &dyn Host) {
     host.review(number, &me, ReviewState::Approved, "", &[]);
     assert!(
         !told().iter().any(|(_, state)| *state == ReviewState::Approved),
-        "nobody approves their own work"
+        "authors can't approve their own work"
     );
 }
 

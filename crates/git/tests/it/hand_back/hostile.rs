@@ -3,6 +3,7 @@
 use super::{Pair, back, iteration};
 use crate::support::{Fixture, git};
 use ralph_loop_domain::ports::Workspace as _;
+use ralph_loop_git::agent_copy::{CopyContents, History};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -193,11 +194,12 @@ fn the_users_own_filters_work_in_the_copy() {
     assert_eq!(pair.user.read("y.up"), "new\n");
 }
 
-/// Objects of the start are in the user's repo, which no agent writes, and aren't read again; git prefers one of the
-/// same name in the agent's folder.
+/// Objects of the start are where no agent writes, and aren't read again; git prefers a loose one of the same name in
+/// the agent's folder if the user's store has no pack.
 #[test]
 fn replaced_start_object_is_noticed() {
-    let pair = Pair::of(Fixture::new(), None);
+    let contents = CopyContents { history: History::Full, ..Default::default() };
+    let pair = Pair::with(Fixture::new(), None, &contents);
     let (mut both, _) = pair.begun();
     pair.agent("new", "x\n");
     let commit = iteration(&mut both, 1, false).commit.unwrap();

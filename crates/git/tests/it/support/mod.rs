@@ -44,8 +44,21 @@ pub fn git(dir: &Path, args: &[&str]) -> String {
     text.trim_end_matches('\n').to_owned()
 }
 
+/// Stands in for the sandbox of filters: runs their command where it must run.
+fn run_filters() {
+    ralph_loop_git::set_filter_sandbox(|room| {
+        let mut command = Command::new(room.argv[0]);
+        let done = command.args(&room.argv[1..]).current_dir(room.folder).output().unwrap();
+        match done.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()),
+        }
+    });
+}
+
 impl Fixture {
     pub fn empty(init: &[&str]) -> Self {
+        run_filters();
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().canonicalize().unwrap().join("repo");
         fs::create_dir(&top).unwrap();

@@ -52,7 +52,7 @@ impl Shell<'_> {
     pub(super) fn code(&mut self, code: &str, line: &str) {
         let rules = self.rules;
         if text::producers(code).any(|word| rules.is(&rules.programs.fetchers, word)) {
-            return self.refuse(Category::RemoteCode, line, "It runs what the network sends.");
+            return self.refuse(Category::RemoteCode, line, "It runs code from the network.");
         }
         let home = format!("'{}'", self.paths.home);
         let code = rules.code.homes.iter().fold(code.to_owned(), |code, name| code.replace(name, &home));
@@ -66,7 +66,7 @@ impl Shell<'_> {
             }
         }
         if bare == "process.env" || bare == "os.environ" {
-            self.refuse(Category::Environment, line, "It prints the whole environment, with its keys.");
+            self.refuse(Category::Environment, line, "It prints the environment, including its keys.");
         }
         let literals = literals(&code);
         let (starts, removes, writes) =

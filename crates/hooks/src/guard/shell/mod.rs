@@ -88,7 +88,7 @@ impl<'a> Shell<'a> {
     fn step(&mut self, what: &str) -> bool {
         self.steps += 1;
         if self.steps > limits::STEPS_MAX {
-            self.unreadable(what, "It comes to more commands than can be checked.");
+            self.unreadable(what, "It expands to more commands than can be checked.");
         }
         self.refusal.is_none()
     }
@@ -111,7 +111,7 @@ impl<'a> Shell<'a> {
         if begins_unknown {
             let mut producers = text::producers(start);
             if text::producers(start).any(|word| rules.is(&rules.programs.fetchers, word)) {
-                self.refuse(Category::RemoteCode, what, "It runs what the network sends.");
+                self.refuse(Category::RemoteCode, what, "It runs code from the network.");
             } else if !from_output || !producers.any(|word| rules.is(&rules.programs.script_printers, word)) {
                 self.unreadable(what, "What it would run isn't in the command.");
             }

@@ -82,7 +82,7 @@ impl Shell<'_> {
         let wild = base.contains(['*', '?', '[']) && !["[", "[["].contains(&base);
         if computed || wild {
             if text::producers(base).any(|word| self.rules.is(&self.rules.programs.fetchers, word)) {
-                self.refuse(Category::RemoteCode, line, "It runs what the network sends.");
+                self.refuse(Category::RemoteCode, line, "It runs code from the network.");
             }
             self.unreadable(line, "Which program it would run isn't in the command.");
             return None;
@@ -185,7 +185,11 @@ impl Shell<'_> {
         }
         let root = ["/", "/*", "/."].contains(&rest.as_str());
         if recursive && root && !arg.contains("NONEMPTY") && !text::has_output(arg) {
-            self.refuse(Category::Files, line, "If that variable is empty, it takes the whole machine with it; `${NAME:?}` ends there instead.");
+            self.refuse(
+                Category::Files,
+                line,
+                "If that variable is empty, it deletes the whole machine; `${NAME:?}` fails instead.",
+            );
         }
     }
 
@@ -413,7 +417,7 @@ impl Shell<'_> {
             }
             Some(_) => text::output(line),
             None if interactive && !stdin.is_empty() => {
-                self.refuse(Category::ReverseShell, line, "It gives a shell to another machine.");
+                self.refuse(Category::ReverseShell, line, "It gives another machine a shell.");
                 String::new()
             }
             None => self.run_text(stdin, line),

@@ -18,7 +18,7 @@ pub struct HostRule {
 impl HostRule {
     /// Parses a rule; the error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |why: &str| Err(format!("`{text}` is no host that could be allowed: {why}"));
+        let wrong = |why: &str| Err(format!("`{text}` isn't a host that can be allowed: {why}"));
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) => match port.parse() {
                 Ok(port) if port > 0 => (host, Some(port)),
@@ -29,10 +29,10 @@ impl HostRule {
         let (below, name) = host.strip_prefix("*.").map_or((false, host), |name| (true, name));
         let name = tidy(name);
         if name.contains('*') {
-            return wrong("`*` stands only at its beginning, as `*.example.org`");
+            return wrong("`*` is allowed only at the beginning, as in `*.example.org`");
         }
         if !is_name(&name) {
-            return wrong("use a name as `example.org`; addresses and whole top-level domains are not taken");
+            return wrong("use a name such as `example.org`; addresses and top-level domains aren't allowed");
         }
         Ok(Self { name, below, port, private: false })
     }
@@ -208,6 +208,29 @@ impl EgressPolicy {
         }
     }
 
+    /// Why this machine must not contact `host` on behalf of others: it isn't on the public internet, and no rule
+    /// names it.
+    pub fn refuses_outside(&self, host: &str, port: u16) -> Option<String> {
+        let name = tidy(bare(host));
+        let is_endpoint = |e: &Endpoint| tidy(bare(&e.host)) == name && e.port == port;
+        let is_named =
+            |rule: &HostRule| rule.private && (rule.covers(&name, port) || rule.covers(&name, 443));
+        if self.endpoints.iter().any(is_endpoint) || self.allow.iter().any(is_named) {
+            return None;
+        }
+        let addresses = match name.parse() {
+            Ok(address) => Ok(vec![address]),
+            Err(_) => self.resolved(&name, port),
+        };
+        match addresses {
+            // The program that connects may take any of them.
+            Ok(found) => found
+                .into_iter()
+                .find_map(|at| Some(format!("it leads to {at}: {}", super::address::forbidden(at)?))),
+            Err(error) => Some(error.why),
+        }
+    }
+
     fn resolved(&self, host: &str, port: u16) -> Result<Vec<IpAddr>, Unreachable> {
         (self.resolver)(host, port).map_err(|error| Unreachable {
             kind: EgressKind::Unresolved,
@@ -287,6 +310,25 @@ mod tests {
     }
 
     #[test]
+    fn the_machine_itself_contacts_public_and_named_hosts_only() {
+        let refused = |host: &str, port, to| policy(&[], to).refuses_outside(host, port).is_some();
+        assert!(!refused("example.org", 443, "93.184.216.34") && !refused("93.184.216.34", 22, ""));
+        for to in ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "93.184.216.34 192.168.0.1"] {
+            assert!(refused("example.org", 443, to), "{to}");
+        }
+        for host in ["127.0.0.1", "[::1]", "0.0.0.0", "10.1.2.3", "[::ffff:127.0.0.1]"] {
+            assert!(refused(host, 443, "93.184.216.34"), "{host}");
+        }
+        assert!(!refused("localhost", 4000, "127.0.0.1") && refused("localhost", 4001, "127.0.0.1"));
+        let mut named = policy(&[], "10.0.0.1");
+        named.allow.push(HostRule::parse("git.corp.example").unwrap().named_by_user());
+        assert_eq!(named.refuses_outside("git.corp.example", 22), None);
+        assert!(named.refuses_outside("other.corp.example", 22).is_some());
+        named.resolver = Arc::new(|_, _| Err(io::Error::other("no such name")));
+        assert!(named.refuses_outside("nowhere.example", 443).unwrap().contains("cannot be resolved"));
+    }
+
+    #[test]
     fn private_address_of_a_name_that_the_user_gave_is_reached_with_a_warning() {
         let named = |rule: &str, to| {
             let mut policy = policy(&[], to);
@@ -329,7 +371,7 @@ mod tests {
             "x.org:99999",
         ] {
             let refused = HostRule::parse(bad).unwrap_err();
-            assert!(refused.starts_with(&format!("`{bad}` is no host that could be allowed")), "{refused}");
+            assert!(refused.starts_with(&format!("`{bad}` isn't a host that can be allowed")), "{refused}");
         }
     }
 }

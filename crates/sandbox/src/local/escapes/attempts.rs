@@ -3,15 +3,15 @@
 //! `$BAIT` is a folder that the sandbox must hide, `$PID` a process outside, `$PORT` a port of the host and `$RALPH`
 //! this program, which makes the system calls that a shell can't.
 
-use super::bait::Bait;
+use super::bait::SecretFixture;
 
-pub(super) struct Attempt {
+pub(super) struct EscapeAttempt {
     pub(super) name: &'static str,
     /// What is tried, as text.
     pub(super) what: &'static str,
     pub(super) script: &'static str,
     /// Harm that is visible from outside, whatever the script says.
-    pub(super) harm: fn(&Bait) -> bool,
+    pub(super) harm: fn(&SecretFixture) -> bool,
     /// Whether it must succeed without a sandbox, which makes a failure inside one meaningful.
     pub(super) control: Control,
     /// Landlock alone can't stop it.
@@ -31,12 +31,12 @@ pub(super) enum Control {
     No,
 }
 
-const fn attempt(name: &'static str, what: &'static str, script: &'static str) -> Attempt {
-    Attempt { name, what, script, harm: |_| false, control: Control::Yes, landlock_gap: false }
+const fn attempt(name: &'static str, what: &'static str, script: &'static str) -> EscapeAttempt {
+    EscapeAttempt { name, what, script, harm: |_| false, control: Control::Yes, landlock_gap: false }
 }
 
-impl Attempt {
-    const fn harm(mut self, harm: fn(&Bait) -> bool) -> Self {
+impl EscapeAttempt {
+    const fn harm(mut self, harm: fn(&SecretFixture) -> bool) -> Self {
         self.harm = harm;
         self
     }
@@ -52,25 +52,29 @@ impl Attempt {
 
 /// Every attempt, in order: what ends the bait comes last.
 #[rustfmt::skip]
-pub(super) const ATTEMPTS: &[Attempt] = &[
+pub(super) const ATTEMPTS: &[EscapeAttempt] = &[
     attempt("write-outside", "write a file outside the workspace", "echo changed > \"$BAIT/outside\"")
-        .harm(Bait::outside_changed),
+        .harm(SecretFixture::outside_changed),
     attempt("write-system", "write into /etc and /usr", "echo x > /etc/ralph-escape || echo x > /usr/ralph-escape")
         .control(Control::No),
     attempt("read-secret", "read a secret file of the user", "grep -q bait-secret \"$BAIT/secret\""),
     attempt("read-ssh", "read keys and tokens in the home",
         "ls ~/.ssh/* ~/.aws/* ~/.netrc ~/.git-credentials ~/.docker/config.json ~/.config/gh/hosts.yml 2>/dev/null | grep -q .")
         .control(Control::No),
+    attempt("outside-view", "read files of the machine that no program needs", "cat /etc/fstab || ls /boot/* /var/log/*")
+        .control(Control::IfAllowed),
+    attempt("mount-table", "see what is mounted on this machine", "grep -qE ' (/boot|/mnt|/sys/fs/cgroup)[/ ]' /proc/self/mounts")
+        .control(Control::IfAllowed).gap(),
     attempt("read-shadow", "read the passwords of the system", "grep -q : /etc/shadow").control(Control::AsRoot),
     attempt("read-other-user", "read a file of another user", "grep -q bait-secret others").control(Control::AsRoot),
     attempt("hook", "plant a git hook", "echo true > .git/hooks/post-checkout").gap(),
     attempt("git-config", "make git run a program by its configuration", "git config core.fsmonitor ./evil").gap(),
-    attempt("rename-git", "put another folder in the place of .git",
+    attempt("rename-git", "replace .git with another folder",
         "mv .git .git-old && mkdir -p .git/hooks && echo true > .git/hooks/x; ok=$?; [ -e .git-old ] && rm -rf .git && mv .git-old .git; exit $ok").gap(),
     attempt("hard-link-git", "change git's configuration by another name",
         "rm -f config-too; ln .git/config config-too && echo '[x]' >> config-too").gap(),
     attempt("symlink", "write outside through a symbolic link", "ln -sfn \"$BAIT\" link && echo changed > link/outside")
-        .harm(Bait::outside_changed),
+        .harm(SecretFixture::outside_changed),
     attempt("hard-link", "read a secret by another name", "rm -f hard; ln \"$BAIT/secret\" hard && grep -q bait-secret hard"),
     attempt("proc-root", "leave through /proc", "cat /proc/$PID/root/etc/hostname || cat \"/proc/1/root$BAIT/secret\"")
         .control(Control::AsRoot),
@@ -78,7 +82,7 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     attempt("ptrace", "take over another process", "\"$RALPH\" __try ptrace $PID").control(Control::AsRoot),
     attempt("raw-socket", "open a raw socket", "\"$RALPH\" __try raw").control(Control::AsRoot),
     attempt("packet-socket", "listen to all packets", "\"$RALPH\" __try packet").control(Control::AsRoot),
-    attempt("user-namespace", "become root in a namespace of its own", "\"$RALPH\" __try userns").control(Control::IfAllowed),
+    attempt("user-namespace", "become root in its own namespace", "\"$RALPH\" __try userns").control(Control::IfAllowed),
     attempt("mount", "mount a file system", "\"$RALPH\" __try mount").control(Control::No),
     attempt("keyring", "read the keys of the session", "\"$RALPH\" __try keyring").control(Control::IfAllowed),
     attempt("kernel-settings", "change a setting of the kernel",
@@ -109,6 +113,6 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     attempt("huge-file", "fill the disk with one file", "head -c 40000000 /dev/zero > fill; ok=$?; rm -f fill; exit $ok"),
     attempt("survivor", "leave a process behind",
         "setsid sh -c 'trap \"\" TERM HUP INT; echo up > up; while :; do sleep 100; done' $MARK </dev/null >/dev/null 2>&1 & while [ ! -e up ]; do sleep 0.01; done; exit 1")
-        .harm(Bait::survivor_lives).control(Control::No),
-    attempt("kill", "end a process outside", "kill -KILL $PID").harm(Bait::process_dead),
+        .harm(SecretFixture::survivor_lives).control(Control::No),
+    attempt("kill", "end a process outside", "kill -KILL $PID").harm(SecretFixture::process_dead),
 ];

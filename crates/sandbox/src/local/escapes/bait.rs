@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The bait; everything is removed when dropped.
-pub(super) struct Bait {
+pub(super) struct SecretFixture {
     pub(super) folder: PathBuf,
     pub(super) pid: i32,
     pub(super) port: u16,
@@ -42,7 +42,7 @@ impl ExecSink for Until {
     }
 }
 
-impl Bait {
+impl SecretFixture {
     /// Creates the bait in `folder` and in the workspace `work`.
     pub(super) fn lay(folder: &Path, work: &Path, options: LocalOptions) -> Result<Self, SandboxError> {
         let laid = |error: io::Error| SandboxError::Broken(format!("the bait cannot be laid out: {error}"));
@@ -126,7 +126,7 @@ fn private(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-impl Drop for Bait {
+impl Drop for SecretFixture {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
         if let Some(sleeper) = self.sleeper.take() {

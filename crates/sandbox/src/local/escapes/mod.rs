@@ -12,9 +12,9 @@ pub(crate) use syscalls::main as try_main;
 
 use super::egress::{EgressPolicy, HostRule};
 use super::isolation::{IsolationSpec, Limits, LocalIsolation, detect};
-use attempts::{ATTEMPTS, Attempt, Control};
-use bait::Bait;
-use doors::{DOORS, Door};
+use attempts::{ATTEMPTS, Control, EscapeAttempt};
+use bait::SecretFixture;
+use doors::{ESCAPE_ROUTES, EscapeRoute};
 use ralph_loop_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, Sandbox as _, SandboxError, StopCause, Stream,
 };
@@ -102,7 +102,7 @@ pub fn try_all(
     };
     let isolation = detect(vars).choose(isolation, spec(&folder.0)).map_err(SandboxError::Broken)?;
     let name = isolation.name();
-    let bait = Bait::lay(&folder.0.join("bait"), &work, options(LocalIsolation::None))?;
+    let bait = SecretFixture::lay(&folder.0.join("bait"), &work, options(LocalIsolation::None))?;
     let sandboxed = LocalSandbox::start(&work, options(isolation))?;
     let open = LocalSandbox::start(&work, options(LocalIsolation::None))?;
     prepare(&open)?;
@@ -110,7 +110,7 @@ pub fn try_all(
     let inside = if name == "bwrap" { PathBuf::from("/run/ralph/ralph") } else { real(program) };
     // A sandbox in which nothing works would pass every test.
     for script in WORKS {
-        let check = Attempt {
+        let check = EscapeAttempt {
             name: "",
             what: "",
             script,
@@ -123,7 +123,7 @@ pub fn try_all(
         }
     }
     let mut rows = Vec::new();
-    for door in DOORS {
+    for door in ESCAPE_ROUTES {
         rows.push(try_door(&sandboxed, door, &work, &bait, &inside)?);
     }
     for attempt in ATTEMPTS {
@@ -180,8 +180,8 @@ fn shell(script: &str) -> ExecRequest {
 
 fn try_one(
     sandbox: &LocalSandbox,
-    attempt: &Attempt,
-    bait: &Bait,
+    attempt: &EscapeAttempt,
+    bait: &SecretFixture,
     program: &Path,
 ) -> Result<AttemptResult, SandboxError> {
     let mut request = shell(attempt.script);
@@ -205,12 +205,12 @@ fn try_one(
 /// Leaves something in the workspace by a sandboxed command, then runs the engine's call on it.
 fn try_door(
     sandbox: &LocalSandbox,
-    door: &Door,
+    door: &EscapeRoute,
     work: &Path,
-    bait: &Bait,
+    bait: &SecretFixture,
     program: &Path,
 ) -> Result<Row, SandboxError> {
-    let lay = Attempt {
+    let lay = EscapeAttempt {
         name: door.name,
         what: door.what,
         script: door.lay,

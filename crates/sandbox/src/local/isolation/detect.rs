@@ -17,12 +17,12 @@ const LANDLOCK_MIN: i32 = 4;
 
 /// What Landlock can't do but namespaces can; shown when Landlock is used.
 pub const LANDLOCK_GAPS: [&str; 6] = [
-    "git's folder of a clone can be changed as a whole: hooks and configuration in it are not protected",
+    "a clone's git folder isn't protected, including its hooks and configuration",
     "other processes can be seen in /proc, though neither read nor signalled",
     "connections are bounded by port, not by host: the proxy's port is open on every host",
     "no limit on memory or processes without control groups",
     "sockets in the file system cannot be used at all, so tools that talk to a local daemon fail",
-    "the agent's tree cannot stand at the path of your repo: virtual environments, shebangs and settings that name your repo by its full path do not work",
+    "the agent's copy can't be mounted at your repo's path: virtual environments, shebangs and settings with your repo's full path don't work",
 ];
 
 /// One thing that was tried.

@@ -91,6 +91,15 @@ pub(super) fn environment_variables(proxy_port: Option<u16>) -> Vec<(String, Str
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
         told.push(pair(name, &proxy));
     }
+    // Tools that ignore those: yarn 2 and newer, Maven, Gradle.
+    for name in ["YARN_HTTP_PROXY", "YARN_HTTPS_PROXY"] {
+        told.push(pair(name, &proxy));
+    }
+    let java =
+        ["http", "https"].map(|kind| format!("-D{kind}.proxyHost=127.0.0.1 -D{kind}.proxyPort={port}"));
+    for name in ["MAVEN_OPTS", "GRADLE_OPTS"] {
+        told.push(pair(name, &java.join(" ")));
+    }
     for name in ["NO_PROXY", "no_proxy"] {
         told.push(pair(name, "localhost,127.0.0.1,::1"));
     }

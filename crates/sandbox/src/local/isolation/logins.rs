@@ -4,6 +4,7 @@
 //! An agent's folders go in and out with its login: what it remembers between sessions may hold a token as well, and
 //! a check that could write there could write settings that the agent obeys while it is logged in.
 
+mod account;
 pub(super) mod auth;
 pub(super) mod covers;
 pub(super) mod login_secrets;
@@ -129,14 +130,9 @@ impl Logins {
         let Some(sessions) = all.get_mut(program) else { return };
         sessions.count = sessions.count.saturating_sub(1);
         let Ok(folder) = SafeDir::open(&self.folder) else { return };
-        for (file, known) in &sessions.files {
-            let path = Path::new(HOME).join(&file.path);
-            if file.renewed
-                && let Ok(new) = folder.read(path, Links::Refused, MOST + 1)
-            {
-                take_back(&self.user_home, file, known, &new);
-            }
-        }
+        take_back(&self.user_home, &mut sessions.files, |path| {
+            folder.read(Path::new(HOME).join(path), Links::Refused, MOST + 1).ok()
+        });
         if sessions.count > 0 {
             return;
         }
@@ -184,6 +180,11 @@ mod tests {
     use std::fs;
 
     const TOKEN: &str = ".claude/.credentials.json";
+    const OWNER: &str = r#"{"oauthAccount":{"accountUuid":"ana"}}"#;
+
+    fn login(token: u8) -> String {
+        format!(r#"{{"a":{token},"organizationUuid":"o"}}"#)
+    }
 
     struct Homes {
         folder: tempfile::TempDir,
@@ -196,7 +197,8 @@ mod tests {
             let (folder, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
             fs::create_dir(folder.path().join(HOME)).unwrap();
             fs::create_dir(user.path().join(".claude")).unwrap();
-            fs::write(user.path().join(TOKEN), "{\"a\":1}").unwrap();
+            fs::write(user.path().join(TOKEN), login(1)).unwrap();
+            fs::write(user.path().join(".claude.json"), OWNER).unwrap();
             let login = AgentLogin::of("claude", user.path(), &[]);
             let by_program = BTreeMap::from([("/bin/claude".to_owned(), login)]);
             let logins = Logins::new(user.path(), folder.path(), &by_program);
@@ -218,15 +220,15 @@ mod tests {
         assert!(homes.logins.log_in("/bin/sh").unwrap().is_none());
         assert!(!homes.inside(".claude").exists());
         let session = homes.logins.log_in("/bin/claude").unwrap();
-        assert_eq!(fs::read_to_string(homes.inside(TOKEN)).unwrap(), "{\"a\":1}");
-        fs::write(homes.inside(TOKEN), "{\"a\":2}").unwrap();
+        assert_eq!(fs::read_to_string(homes.inside(TOKEN)).unwrap(), login(1));
+        fs::write(homes.inside(TOKEN), login(2)).unwrap();
         fs::write(homes.inside(".claude/history"), "what it remembers").unwrap();
         let second = homes.logins.log_in("/bin/claude").unwrap();
         drop(session);
-        assert!(homes.inside(TOKEN).exists(), "somebody still works");
+        assert!(homes.inside(TOKEN).exists(), "another session is still active");
         drop(second);
         assert!(!homes.inside(".claude").exists());
-        assert_eq!(homes.token(), "{\"a\":2}");
+        assert_eq!(homes.token(), login(2));
         let _session = homes.logins.log_in("/bin/claude").unwrap();
         assert_eq!(fs::read_to_string(homes.inside(".claude/history")).unwrap(), "what it remembers");
     }
@@ -235,30 +237,30 @@ mod tests {
     fn files_planted_at_login_paths_are_ignored() {
         let homes = Homes::new();
         let elsewhere = tempfile::tempdir().unwrap();
-        fs::write(elsewhere.path().join(".credentials.json"), "{\"a\":7}").unwrap();
+        fs::write(elsewhere.path().join(".credentials.json"), login(7)).unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), homes.inside(".claude")).unwrap();
         fs::create_dir(homes.inside(".claude.json")).unwrap();
         let session = homes.logins.log_in("/bin/claude").unwrap();
-        assert!(!homes.inside(".claude.json").exists());
-        assert_eq!(fs::read_to_string(homes.inside(TOKEN)).unwrap(), "{\"a\":1}");
+        assert_eq!(fs::read_to_string(homes.inside(".claude.json")).unwrap(), OWNER);
+        assert_eq!(fs::read_to_string(homes.inside(TOKEN)).unwrap(), login(1));
         drop(session);
         // Settings that a check created are gone when the agent runs.
         fs::create_dir(homes.inside(".claude")).unwrap();
         fs::write(homes.inside(".claude/settings.json"), "{\"apiKeyHelper\":\"x\"}").unwrap();
-        fs::write(homes.inside(TOKEN), "{\"a\":8}").unwrap();
+        fs::write(homes.inside(TOKEN), login(8)).unwrap();
         let session = homes.logins.log_in("/bin/claude").unwrap();
         assert!(!homes.inside(".claude/settings.json").exists());
         // A link to a secret isn't a token, and neither is one behind a folder that leads elsewhere.
         fs::remove_file(homes.inside(TOKEN)).unwrap();
         std::os::unix::fs::symlink(elsewhere.path().join(".credentials.json"), homes.inside(TOKEN)).unwrap();
         drop(session);
-        assert_eq!(homes.token(), "{\"a\":1}");
+        assert_eq!(homes.token(), login(1));
         let session = homes.logins.log_in("/bin/claude").unwrap();
         fs::rename(homes.inside(".claude"), homes.inside("moved")).unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), homes.inside(".claude")).unwrap();
         drop(session);
-        assert_eq!(homes.token(), "{\"a\":1}");
-        assert_eq!(fs::read_to_string(elsewhere.path().join(".credentials.json")).unwrap(), "{\"a\":7}");
+        assert_eq!(homes.token(), login(1));
+        assert_eq!(fs::read_to_string(elsewhere.path().join(".credentials.json")).unwrap(), login(7));
         assert!(!homes.inside(".claude").exists());
     }
 }

@@ -23,6 +23,7 @@ pub use logins::covers::{Covers, folders_to, place_below};
 pub use logins::login_secrets::login_secrets;
 pub use logins::shared::files_of;
 pub use view::git::{git_mounts, tidy_git};
+pub use view::system::SystemView;
 
 #[cfg(target_os = "linux")]
 pub(crate) use kernel::inside::main as inside_main;
@@ -114,7 +115,7 @@ pub struct IsolationSpec {
     /// Programs that are given keys, by path: each is available with the links to its file and with its tool. The
     /// agent can't change those inside the workspace: they are mounted elsewhere.
     pub programs: Vec<PathBuf>,
-    /// More readable files and folders in hidden paths.
+    /// More readable files and folders outside the system's view.
     pub read_only: Vec<PathBuf>,
     /// Folders with installed dependencies of the user's repo, read-only in the workspace.
     pub lent: Vec<PathBuf>,
@@ -122,7 +123,7 @@ pub struct IsolationSpec {
     pub environments: Vec<PathBuf>,
     /// More writable folders.
     pub writable: Vec<PathBuf>,
-    /// More hidden paths, such as the state of other runs.
+    /// Paths that stay hidden even if something around them is visible, such as the state of other runs.
     pub hidden: Vec<PathBuf>,
     /// Network access; `None` for no network.
     pub egress: Option<EgressPolicy>,

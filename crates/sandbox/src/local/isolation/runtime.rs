@@ -9,10 +9,11 @@ use crate::local::isolation::kernel::limits::Groups;
 use crate::local::isolation::logins::covers;
 use crate::local::isolation::view::same_path;
 use crate::local::isolation::view::same_path::Workspace;
+use crate::local::isolation::view::system::{self, SystemView};
 use crate::local::isolation::view::tools;
 use crate::local::isolation::view::tools::{Shown, Wanted};
-use crate::local::isolation::view::{hide, versions};
-use ralph_loop_domain::ports::{Credentials, Exchange, ExecRequest, Loopback, SandboxError};
+use crate::local::isolation::view::versions;
+use ralph_loop_domain::ports::{Credentials, ExecRequest, Loopback, SandboxError, SharedDir};
 use ralph_loop_domain::vars::Vars;
 use std::fs;
 use std::net::SocketAddr;
@@ -38,8 +39,11 @@ pub(crate) struct Runtime {
     pub(super) run_home: PathBuf,
     /// This program, at a path where bubblewrap can find it.
     pub(super) program: PathBuf,
+    /// What every command sees of the machine.
+    pub(super) system: SystemView,
+    /// Hidden even if something around them is visible.
     pub(super) hidden: Vec<PathBuf>,
-    /// Hidden paths that are visible after all.
+    /// What else is visible.
     pub(super) shown: Shown,
     /// Read-only files mounted at another path in the sandbox: source and target.
     pub(super) placed: Vec<(PathBuf, PathBuf)>,
@@ -97,6 +101,13 @@ impl Runtime {
             fs::write(spec.folder.join(name), text).map_err(|error| broken(name, error))?;
         }
         let mut placed = Vec::new();
+        if let Kind::Bwrap(_) = kind {
+            for (name, text) in system::accounts() {
+                let file = spec.folder.join(name);
+                fs::write(&file, text).map_err(|error| broken(name, error))?;
+                placed.push((file, Path::new("/etc").join(name)));
+            }
+        }
         folder(&spec.folder.join(VERSIONS))?;
         for (number, (name, bytes)) in versions::chosen(&home).into_iter().enumerate() {
             let file = match kind {
@@ -107,14 +118,16 @@ impl Runtime {
             fs::write(&file, bytes).map_err(|error| broken("the chosen versions", error))?;
             placed.push((file, home.join(name)));
         }
-        let mut more = spec.hidden.clone();
-        more.push(spec.folder.clone());
-        let hidden = hide::folders(&home, &more);
+        let system = SystemView::of_machine();
+        let apart = [home.clone(), spec.folder.clone(), "/tmp".into(), "/var/tmp".into(), "/run".into()];
+        let hidden = apart.iter().chain(&spec.hidden).filter_map(|path| path.canonicalize().ok());
+        let hidden: Vec<PathBuf> = hidden.filter(|path| path.parent().is_some()).collect();
         // The repo by its name and by its real path.
         let real = spec.workspace_at.as_ref().and_then(|at| at.canonicalize().ok());
         let trees: Vec<&Path> = spec.workspace_at.as_deref().into_iter().chain(real.as_deref()).collect();
         let wanted = Wanted {
             home: &home,
+            system: &system,
             hidden: &hidden,
             trees: &trees,
             programs: &spec.programs,
@@ -125,9 +138,7 @@ impl Runtime {
         let at = spec.workspace_at.as_deref().filter(|_| kind != Kind::Landlock);
         let here = vars.get_os("PWD").map(Path::new).filter(|path| path.is_absolute());
         let links = at.map_or_else(Vec::new, |at| same_path::links_to(at, &home, here));
-        shown
-            .links
-            .extend(links.into_iter().filter(|(name, _)| hidden.iter().any(|place| name.starts_with(place))));
+        shown.links.extend(links.into_iter().filter(|(name, _)| !system.shows(name)));
         let egress = match &spec.egress {
             None => None,
             Some(policy) => Some(
@@ -138,7 +149,20 @@ impl Runtime {
         let program =
             real_program(options.program()?, &spec.folder).map_err(|error| broken("this program", error))?;
         let groups = Groups::make(&group_name(run_id), &spec.limits);
-        Ok(Some(Self { kind, spec, home, run_home, program, hidden, shown, placed, groups, egress, logins }))
+        Ok(Some(Self {
+            kind,
+            spec,
+            home,
+            run_home,
+            program,
+            system,
+            hidden,
+            shown,
+            placed,
+            groups,
+            egress,
+            logins,
+        }))
     }
 
     pub(crate) fn workspace(&self, root: PathBuf) -> Workspace {
@@ -147,6 +171,25 @@ impl Runtime {
             Some(at) => Workspace { host: root, inside: at.clone() },
             None => Workspace::plain(root),
         }
+    }
+
+    /// Whether commands don't see what this machine has at `path`. Tools look for files of their own in a home, so a
+    /// missing one there says nothing.
+    pub(crate) fn hides(&self, path: &Path, workspace: &Workspace) -> bool {
+        let spec = &self.spec;
+        let own = ["/proc", "/dev", "/sys", "/tmp", "/var/tmp", "/run/ralph"].map(Path::new);
+        let links = self.shown.links.keys().chain(self.system.links.iter().map(|(at, _)| at));
+        let added =
+            [&self.shown.mounts, &spec.lent, &spec.writable, &spec.objects, &spec.programs, &spec.read_only];
+        let mut visible = own
+            .into_iter()
+            .chain([workspace.inside.as_path()])
+            .chain(self.system.readable.iter().map(PathBuf::as_path))
+            .chain(links.map(PathBuf::as_path))
+            .chain(added.into_iter().flatten().map(PathBuf::as_path));
+        let name = path.strip_prefix(&self.home).ok().and_then(|below| below.components().next());
+        let is_tools = name.is_some_and(|name| name.as_os_str().as_encoded_bytes().starts_with(b"."));
+        path.is_absolute() && !is_tools && !visible.any(|place| path.starts_with(place))
     }
 
     /// Before an agent's session: its login is present until the value is dropped. Nothing for other commands.
@@ -177,13 +220,13 @@ impl Runtime {
     }
 
     /// The run's home, which this process and commands can both write.
-    pub(crate) fn exchange(&self) -> Exchange {
+    pub(crate) fn exchange(&self) -> SharedDir {
         let (inside, sockets) = match self.kind {
             Kind::Bwrap(_) => (&self.home, true),
             Kind::Landlock => (&self.run_home, false),
         };
         let loopback = Loopback::OfCommand;
-        Exchange { outside: self.run_home.clone(), inside: inside.clone(), sockets, loopback }
+        SharedDir { outside: self.run_home.clone(), inside: inside.clone(), sockets, loopback }
     }
 
     /// Publishes a port of the sandbox on this machine, once; `None` if it is already published, or can't be.
@@ -199,7 +242,19 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        for name in [HOME, KEPT, VERSIONS, "tmp", "egress.sock", "ralph", NOTHING, ALTERNATES, EMPTY] {
+        for name in [
+            HOME,
+            KEPT,
+            VERSIONS,
+            "tmp",
+            "egress.sock",
+            "ralph",
+            "passwd",
+            "group",
+            NOTHING,
+            ALTERNATES,
+            EMPTY,
+        ] {
             let path = self.spec.folder.join(name);
             // Also removes folders that were made read-only, as Go does with its modules.
             ralph_loop_safe_fs::remove_tree(&path).ok();

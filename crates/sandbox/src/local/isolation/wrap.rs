@@ -6,9 +6,9 @@ use crate::local::egress::INSIDE_PORT;
 use crate::local::isolation::kernel::bwrap;
 use crate::local::isolation::logins::covers;
 use crate::local::isolation::logins::covers::CoverMounts;
+use crate::local::isolation::view::git;
 use crate::local::isolation::view::same_path;
 use crate::local::isolation::view::same_path::Workspace;
-use crate::local::isolation::view::{git, hide};
 use crate::local::watch::WATCHED;
 use crate::wire::VARIABLES_FD;
 use ralph_loop_domain::ports::{Credentials, ExecRequest, SandboxError};
@@ -54,7 +54,7 @@ impl Runtime {
         let root = &workspace.host;
         if self.home.starts_with(root) {
             return Err(SandboxError::Broken(format!(
-                "`{}` holds your home, which a sandbox must hide; work in a folder of its own",
+                "`{}` contains your home, which a sandbox must hide; work in a separate folder",
                 root.display()
             )));
         }
@@ -80,6 +80,7 @@ impl Runtime {
                 let (args, git) = bwrap::command(&bwrap::View {
                     bwrap,
                     spec: &self.spec,
+                    system: &self.system,
                     home: &self.home,
                     run_home: &self.run_home,
                     program: &self.program,
@@ -228,13 +229,11 @@ impl Runtime {
         let git = git::mounts(root, self.spec.git);
         let mut args: Vec<OsString> = vec![self.program.clone().into(), "__inside".into()];
         let mut flag = |name: &str, path: &Path| args.extend([name.into(), path.into()]);
-        for entry in std::fs::read_dir("/").into_iter().flatten().flatten() {
-            let path = entry.path();
-            if !self.holds_hidden(&path) {
-                flag("--read", &path);
-            } else if path == Path::new("/etc") || path == Path::new("/var") {
-                self.read_around(&path, &mut |path| flag("--read", path));
-            }
+        for path in &self.system.readable {
+            flag("--read", path);
+        }
+        for path in ["/proc", "/dev", "/etc/passwd", "/etc/group"] {
+            flag("--read", Path::new(path));
         }
         let spec = &self.spec;
         let shown =
@@ -259,23 +258,6 @@ impl Runtime {
             args.extend(["--connect".into(), port.to_string().into()]);
         }
         (args, LeftBehind { unwanted: git.unwanted, made: Vec::new() })
-    }
-
-    /// Every entry of a folder that holds nothing hidden.
-    fn read_around(&self, folder: &Path, flag: &mut dyn FnMut(&Path)) {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if !self.holds_hidden(&path) {
-                flag(&path);
-            } else if path == Path::new("/etc/ssl") {
-                self.read_around(&path, flag);
-            }
-        }
-    }
-
-    fn holds_hidden(&self, path: &Path) -> bool {
-        self.hidden.iter().any(|place| place.starts_with(path))
-            || hide::files().any(|file| file.starts_with(path))
     }
 }
 

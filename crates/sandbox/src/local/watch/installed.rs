@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packages_programs_and_settings_are_told_from_caches_and_product() {
+    fn packages_programs_and_settings_are_distinguished_from_caches_and_product() {
         for (path, place) in [
             ("node_modules/jest/build/a.js", Some("node_modules/jest")),
             ("a/node_modules/@jest/core/x/y.js", Some("a/node_modules/@jest/core")),

@@ -31,7 +31,7 @@ pub struct Box_ {
 
 /// A sandbox as the binary `ralph` has it: this process adopts what a killed guard leaves behind.
 pub fn fresh() -> Box_ {
-    ralph_loop_sandbox::adopt_orphans().unwrap();
+    ralph_loop_sandbox::become_subreaper().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let run_id = dir.path().file_name().unwrap().to_str().unwrap().trim_start_matches('.').to_owned();
     let sandbox = LocalSandbox::start(dir.path(), options(&run_id)).unwrap();

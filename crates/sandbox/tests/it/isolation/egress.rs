@@ -200,5 +200,8 @@ fn other_commands_servers_are_reachable_and_host_servers_are_not() {
     assert_eq!(answer, "served\n");
     assert!(of_host.contains("not on the list"), "{of_host}");
     assert_eq!(*net.dialled.lock().unwrap(), Vec::<SocketAddr>::new(), "nothing of the host was dialled");
-    assert!(net.refusals.lock().unwrap().iter().any(|r| r.port == host.port()), "and it is told");
+    assert!(
+        net.refusals.lock().unwrap().iter().any(|r| r.port == host.port()),
+        "and the refusal is reported"
+    );
 }

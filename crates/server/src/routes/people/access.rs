@@ -2,7 +2,7 @@
 
 use crate::audit::AuditEntry;
 use crate::auth::Caller;
-use crate::http::extract::{Answer, Asked, Body};
+use crate::http::extract::{Answer, Body, QueryParams};
 use crate::http::problem::Problem;
 use crate::people::{PersonInfo, Role};
 use crate::scheduler::SchedulerState;
@@ -39,7 +39,7 @@ pub(crate) struct AuditAnswer {
 pub(crate) async fn audit(
     State(server): State<Arc<Server>>,
     caller: Caller,
-    Asked(query): Asked<AuditQuery>,
+    QueryParams(query): QueryParams<AuditQuery>,
 ) -> Answer<Json<AuditAnswer>> {
     caller.may(Role::Admin)?;
     let own = server.clone();

@@ -42,7 +42,7 @@ impl From<FleetError> for Problem {
 fn side(server: &Server) -> Result<Arc<FleetSide>, Problem> {
     server.fleet.clone().ok_or_else(|| {
         Problem::missing("this server has no fleet")
-            .hint("RALPH_DB_URL (Postgres) and RALPH_ARTIFACTS make it one; docs/SCALE.md tells how")
+            .hint("RALPH_DB_URL (Postgres) and RALPH_ARTIFACTS turn it into one; see docs/SCALE.md")
     })
 }
 

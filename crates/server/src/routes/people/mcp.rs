@@ -13,7 +13,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse as _, Response};
 use ralph_loop_app::{App, AppError};
-use ralph_loop_mcp::{Desk, RalphServer};
+use ralph_loop_mcp::{RalphServer, RunService};
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::id::RunId;
 use serde::de::DeserializeOwned;
@@ -50,7 +50,7 @@ struct WebDesk {
     runtime: Handle,
 }
 
-impl Desk for WebDesk {
+impl RunService for WebDesk {
     fn folder(&self, named: Option<&str>, must_be_clear: bool) -> Result<PathBuf, AppError> {
         let found = self.runtime.block_on(async {
             if let Some(named) = named {
@@ -66,12 +66,12 @@ impl Desk for WebDesk {
                 }
                 several => {
                     let shown: Vec<&str> = several.iter().map(String::as_str).take(FOLDERS_SHOWN).collect();
-                    Err(Problem::bad("it is not clear which folder is meant")
+                    Err(Problem::bad("several folders match")
                         .hint(format!("say it in `folder`: {}", shown.join(", "))))
                 }
             }
         });
-        found.map_err(|problem| told(&problem))
+        found.map_err(|problem| to_app_error(&problem))
     }
 
     fn start(&self, wanted: &Map<String, Value>) -> Result<Value, AppError> {
@@ -90,7 +90,7 @@ impl Desk for WebDesk {
         }))?;
         let asked =
             create::create(State(self.server.clone()), self.caller.clone(), HeaderMap::new(), Body(body));
-        let (_, row) = self.runtime.block_on(asked).map_err(|problem| told(&problem))?;
+        let (_, row) = self.runtime.block_on(asked).map_err(|problem| to_app_error(&problem))?;
         let row = serde_json::to_value(&row.0).unwrap_or_default();
         let race = row["id"].as_str().and_then(|run| RunId::parse(run).ok());
         let race = race
@@ -110,7 +110,7 @@ impl Desk for WebDesk {
         let body = body(json!({"kind": kind, "text": text}))?;
         let path = Path(run.to_string());
         let asked = control::control(State(self.server.clone()), self.caller.clone(), path, Body(body));
-        let (_, answer) = self.runtime.block_on(asked).map_err(|problem| told(&problem))?;
+        let (_, answer) = self.runtime.block_on(asked).map_err(|problem| to_app_error(&problem))?;
         let mut answer = serde_json::to_value(&answer.0).unwrap_or_default();
         answer["run_id"] = json!(run);
         Ok(answer)
@@ -123,7 +123,7 @@ fn body<T: DeserializeOwned>(value: Value) -> Result<T, AppError> {
         .map_err(|e| AppError::usage("invalid arguments").cause(one_line(&e.to_string(), 200)))
 }
 
-fn told(problem: &Problem) -> AppError {
+fn to_app_error(problem: &Problem) -> AppError {
     let error = AppError::usage(problem.detail());
     match problem.hint_text() {
         Some(hint) => error.hint(hint),

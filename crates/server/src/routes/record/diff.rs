@@ -2,13 +2,13 @@
 
 use super::iterations::ChangedFile;
 use crate::auth::Caller;
-use crate::http::extract::{Answer, Asked};
+use crate::http::extract::{Answer, QueryParams};
 use crate::http::problem::Problem;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
-use ralph_loop_app::read::facts::RunReading;
-use ralph_loop_app::read::taking_home::{RunChanges, RunFiles};
+use ralph_loop_app::read::facts::RunSnapshot;
+use ralph_loop_app::read::taking_home::{RunChanges, RunResultFiles};
 use ralph_loop_app::read::timeline::RunTimeline;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_git::RunCommits;
@@ -52,7 +52,7 @@ pub(crate) async fn diff(
     State(server): State<Arc<Server>>,
     _: Caller,
     Path(run): Path<String>,
-    Asked(query): Asked<DiffQuery>,
+    QueryParams(query): QueryParams<DiffQuery>,
 ) -> Answer<Json<DiffAnswer>> {
     let entry = server.entry(&run)?;
     let own = server.clone();
@@ -68,7 +68,7 @@ pub(crate) async fn diff(
 
 fn of_iteration(server: &Server, entry: Registration, number: u32) -> Answer<DiffAnswer> {
     let env = server.app.environment();
-    let reading = RunReading::load(env, entry)?;
+    let reading = RunSnapshot::load(env, entry)?;
     let story = RunTimeline::read(env, &reading, Some(number))?;
     let path = reading.entry.run_dir().iteration(number).join("git_diff.patch");
     let patch = String::from_utf8_lossy(&repo_file::read_record(&path).unwrap_or_default()).into_owned();
@@ -87,11 +87,11 @@ fn of_iteration(server: &Server, entry: Registration, number: u32) -> Answer<Dif
 
 fn whole(server: &Server, entry: &Registration) -> Answer<DiffAnswer> {
     let env = server.app.environment();
-    let reading = RunReading::load(env, entry.clone())?;
+    let reading = RunSnapshot::load(env, entry.clone())?;
     if reading.state.iterations.count == 0 {
         return Ok(DiffAnswer::default());
     }
-    let found = match RunFiles::open(env, &entry.origin, Some(entry.run_id.as_str()))? {
+    let found = match RunResultFiles::open(env, &entry.origin, Some(entry.run_id.as_str()))? {
         RunChanges::Recorded(found) => found,
         RunChanges::Nothing(_) => return Ok(DiffAnswer::default()),
     };
@@ -110,7 +110,7 @@ fn whole(server: &Server, entry: &Registration) -> Answer<DiffAnswer> {
 /// From the end of one iteration to that of a later one, or to the latest state.
 fn between(server: &Server, entry: &Registration, from: u32, to: Option<u32>) -> Answer<DiffAnswer> {
     let env = server.app.environment();
-    let found = match RunFiles::open(env, &entry.origin, Some(entry.run_id.as_str()))? {
+    let found = match RunResultFiles::open(env, &entry.origin, Some(entry.run_id.as_str()))? {
         RunChanges::Recorded(found) => found,
         RunChanges::Nothing(_) => return Ok(DiffAnswer::default()),
     };

@@ -1,7 +1,7 @@
 //! A run's events, by page.
 
 use crate::auth::Caller;
-use crate::http::extract::{Answer, Asked};
+use crate::http::extract::{Answer, QueryParams};
 use crate::http::problem::Problem;
 use crate::server::Server;
 use crate::stream::event_frame;
@@ -61,7 +61,7 @@ pub(crate) async fn events(
     State(server): State<Arc<Server>>,
     _: Caller,
     Path(run): Path<String>,
-    Asked(query): Asked<EventsQuery>,
+    QueryParams(query): QueryParams<EventsQuery>,
 ) -> Answer<Response> {
     let entry = server.entry(&run)?;
     let (live, zone) = (server.live.clone(), server.app.environment().zone());

@@ -3,7 +3,7 @@
 
 use super::shown_path::shown_path;
 use crate::auth::Caller;
-use crate::http::extract::{Answer, Asked, Body};
+use crate::http::extract::{Answer, Body, QueryParams};
 use crate::http::problem::Problem;
 use crate::people::Role;
 use crate::routes::steer::task::{TextBody, if_match, mark_of, outdated, save};
@@ -12,13 +12,17 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::Environment;
+use ralph_loop_app::read::facts::RunSnapshot;
+use ralph_loop_app::read::taking_home::{RunChanges, RunResultFiles};
 use ralph_loop_core::handle::{ControlOutcome, RunHandle};
+use ralph_loop_git::Repo;
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::control::Control;
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_safe_fs::{Kind, Links, SafeDir};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
@@ -86,11 +90,13 @@ pub(crate) struct FileAnswer {
 struct Workspace {
     dir: SafeDir,
     task: String,
+    /// What git tracks and what the run changed. Other files are private to the machine's owner.
+    known: BTreeSet<String>,
 }
 
 impl Workspace {
     fn open(server: &Server, entry: &Registration) -> Result<Self, Problem> {
-        let reading = RunReading::load(server.app.environment(), entry.clone())?;
+        let reading = RunSnapshot::load(server.app.environment(), entry.clone())?;
         let spec = &reading.state.spec;
         let place = [&spec.workspace, &spec.home().to_owned(), &spec.origin]
             .into_iter()
@@ -101,7 +107,23 @@ impl Workspace {
                 .hint("its record is still there: events, logs, patches")
         };
         let dir = SafeDir::open(place.ok_or_else(gone)?).map_err(|_| gone())?;
-        Ok(Self { dir, task: spec.task.source.clone() })
+        let task = spec.task.source.clone();
+        Ok(Self { dir, task, known: known_files(server.app.environment(), &reading) })
+    }
+
+    /// Whether a file may be shown: a known one, the task, or one of `ralph`'s own.
+    fn shows(&self, path: &str) -> bool {
+        let is_own = path.strip_prefix(".ralph/").is_some_and(|name| !name.contains('/'));
+        is_own || path == self.task || self.known.contains(path)
+    }
+
+    /// Whether a folder holds a file that may be shown.
+    fn shows_in(&self, folder: &str) -> bool {
+        let prefix = format!("{folder}/");
+        let first = self.known.range(prefix.clone()..).next();
+        folder == ".ralph"
+            || self.task.starts_with(&prefix)
+            || first.is_some_and(|one| one.starts_with(&prefix))
     }
 
     fn is_writable(&self, path: &str) -> bool {
@@ -109,6 +131,9 @@ impl Workspace {
     }
 
     fn read(&self, path: &str) -> Result<(Vec<u8>, u64), Problem> {
+        if !self.shows(path) {
+            return Err(Problem::missing("no such file among those that git tracks or the run changed"));
+        }
         // No links: a harmless name could lead to a hidden file of the workspace.
         let read = self.dir.open_file(path, Links::Refused).and_then(|file| {
             use std::io::Read as _;
@@ -125,6 +150,24 @@ impl Workspace {
     }
 }
 
+/// The files that git tracks in the run's folder, and those that the run changed.
+fn known_files(env: &Environment, reading: &RunSnapshot) -> BTreeSet<String> {
+    let spec = &reading.state.spec;
+    let repo = Repo::discover(env.vars(), spec.home()).or_else(|_| Repo::discover(env.vars(), &spec.origin));
+    let tracked = repo.and_then(|repo| Ok(repo.git().call(["ls-files", "-z"]).run()?.text()));
+    let mut known: BTreeSet<String> = match &tracked {
+        Ok(names) => names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+        Err(_) => BTreeSet::new(),
+    };
+    if reading.state.iterations.count > 0
+        && let Ok(RunChanges::Recorded(found)) =
+            RunResultFiles::open(env, &reading.entry.origin, Some(reading.entry.run_id.as_str()))
+    {
+        known.extend(found.work.files(&found.repo).into_iter().flatten().map(|file| file.path));
+    }
+    known
+}
+
 fn text_of(path: &FilePath) -> String {
     path.display().to_string()
 }
@@ -137,7 +180,7 @@ pub(crate) async fn folder(
     State(server): State<Arc<Server>>,
     _: Caller,
     Path(run): Path<String>,
-    Asked(query): Asked<FolderQuery>,
+    QueryParams(query): QueryParams<FolderQuery>,
 ) -> Answer<Json<Folder>> {
     let entry = server.entry(&run)?;
     let own = server.clone();
@@ -163,6 +206,9 @@ fn listed(space: &Workspace, folder: &str, entry: &ralph_loop_safe_fs::Entry) ->
     let name = entry.name.to_str()?.to_owned();
     let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
     shown_path(&path).ok()?;
+    if !(space.shows(&path) || entry.kind == Kind::Folder && space.shows_in(&path)) {
+        return None;
+    }
     let kind = match entry.kind {
         Kind::File => "file",
         Kind::Folder => "folder",

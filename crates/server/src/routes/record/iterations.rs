@@ -7,7 +7,7 @@ use crate::routes::record::artifacts::{ArtifactInfo, artifacts_in};
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::read::timeline::{MetricValue, RunTimeline};
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_domain::state::IterationSummary;
@@ -112,7 +112,7 @@ pub(crate) async fn iterations(
     let iterations = server
         .blocking(move || {
             let env = own.app.environment();
-            let reading = RunReading::load(env, entry)?;
+            let reading = RunSnapshot::load(env, entry)?;
             let story = RunTimeline::read(env, &reading, None)?;
             let dir = reading.entry.run_dir();
             let row_of = |it: &IterationSummary| {
@@ -162,7 +162,7 @@ pub(crate) async fn iteration(
     let answer = server
         .blocking(move || {
             let env = own.app.environment();
-            let reading = RunReading::load(env, entry)?;
+            let reading = RunSnapshot::load(env, entry)?;
             if number == 0 || number > reading.iteration() {
                 return Err(Problem::missing(format!("no iteration {number}")));
             }

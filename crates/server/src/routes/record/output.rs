@@ -1,7 +1,7 @@
 //! Agent output of an iteration, by piece.
 
 use crate::auth::Caller;
-use crate::http::extract::{Answer, Asked};
+use crate::http::extract::{Answer, QueryParams};
 use crate::http::problem::Problem;
 use crate::server::Server;
 use axum::Json;
@@ -43,7 +43,7 @@ pub(crate) async fn output(
     State(server): State<Arc<Server>>,
     _: Caller,
     Path((run, iteration)): Path<(String, u32)>,
-    Asked(query): Asked<OutputQuery>,
+    QueryParams(query): QueryParams<OutputQuery>,
 ) -> Answer<Json<Output>> {
     let entry = server.entry(&run)?;
     let path = entry.run_dir().iteration(iteration).join("output.log");

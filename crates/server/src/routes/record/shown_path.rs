@@ -1,8 +1,12 @@
 //! Which workspace paths are shown.
 
 use crate::http::problem::Problem;
+use ralph_loop_app::Environment;
 use ralph_loop_domain::secret_name::{FileSecrecy, file_secrecy, is_secret_folder};
+use ralph_loop_git::Git;
+use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_task::config::is_inside;
+use ralph_loop_task::dialect::Dialect;
 use std::path::{Component, Path as FilePath, PathBuf};
 
 /// A workspace path that may be shown. Rejects paths that lead elsewhere, belong to git or look secret.
@@ -21,6 +25,29 @@ pub(in crate::routes) fn shown_path(path: &str) -> Result<PathBuf, Problem> {
             .hint("secrets are set on the settings page, and never shown again"));
     }
     Ok(parts)
+}
+
+/// Refuses a file of the repo in `folder` as a task that is neither named like one nor tracked by git: all users can
+/// read a task.
+pub(in crate::routes) fn refuse_private_task(
+    env: &Environment,
+    folder: &FilePath,
+    file: &FilePath,
+) -> Result<(), Problem> {
+    let name = file.file_name().unwrap_or_default();
+    if Dialect::ALL.iter().any(|dialect| FilePath::new(dialect.main_file()).file_name() == Some(name)) {
+        return Ok(());
+    }
+    let own = RalphDir::of(FilePath::new("")).path().join("tasks");
+    let git = Git::in_folder(env.vars(), folder);
+    let path = file.to_string_lossy();
+    match file.starts_with(own)
+        || git.call(["ls-files", "--error-unmatch", "--", path.as_ref()]).run().is_ok()
+    {
+        true => Ok(()),
+        false => Err(Problem::forbidden(format!("`{path}` can't be a task here: git doesn't track it"))
+            .hint("commit it, or send its text as `text`")),
+    }
 }
 
 #[cfg(test)]

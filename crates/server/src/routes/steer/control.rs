@@ -10,7 +10,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use ralph_loop_app::config::model_access;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_core::handle::{ControlOutcome, RunHandle};
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::control::{BudgetChange, Control};
@@ -121,7 +121,7 @@ pub(crate) async fn control(
 struct Steering {
     server: Arc<Server>,
     caller: Caller,
-    reading: RunReading,
+    reading: RunSnapshot,
     handle: RunHandle,
     driven: bool,
 }
@@ -129,7 +129,7 @@ struct Steering {
 impl Steering {
     fn open(server: Arc<Server>, caller: Caller, entry: Registration) -> Result<Self, Problem> {
         let handle = RunHandle::new(entry.run_dir(), caller.actor());
-        let reading = RunReading::load(server.app.environment(), entry)?;
+        let reading = RunSnapshot::load(server.app.environment(), entry)?;
         // If a fleet worker drives it, controls go there.
         let driven = handle.is_driven() || ralph_loop_app::adopt::is_of_fleet(&reading.entry.run_dir());
         Ok(Self { server, caller, reading, handle, driven })

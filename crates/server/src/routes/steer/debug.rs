@@ -7,7 +7,7 @@ use crate::people::Role;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::steering::debug;
 use ralph_loop_app::steering::debug::DebugCommand;
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ pub(crate) async fn debug(
     let results = server
         .blocking(move || {
             let env = own.app.environment();
-            let reading = RunReading::load(env, entry)?;
+            let reading = RunSnapshot::load(env, entry)?;
             let mode = reading.state.spec.settings.mode;
             if !mode.runs_commands() {
                 return Err(Problem::forbidden(format!("the mode of this run is {}", mode.as_str()))

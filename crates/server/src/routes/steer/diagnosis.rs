@@ -6,7 +6,7 @@ use crate::http::problem::Problem;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::id::Seq;
@@ -31,7 +31,7 @@ pub(crate) struct DiagnosisAnswer {
 }
 
 /// The last report.
-pub(in crate::routes) fn latest(reading: &RunReading) -> Result<Option<Report>, Problem> {
+pub(in crate::routes) fn latest(reading: &RunSnapshot) -> Result<Option<Report>, Problem> {
     let Some(at) = reading.state.stuck.diagnosed_at else { return Ok(None) };
     let path = reading.entry.run_dir().path().join(format!("diagnosis-{at}.json"));
     let bytes = match repo_file::read_record(&path) {
@@ -54,7 +54,7 @@ pub(crate) async fn diagnosis(
     let own = server.clone();
     let answer = server
         .blocking(move || {
-            let reading = RunReading::load(own.app.environment(), entry)?;
+            let reading = RunSnapshot::load(own.app.environment(), entry)?;
             let Some(report) = latest(&reading)? else {
                 return Ok(DiagnosisAnswer {
                     report: None,

@@ -5,7 +5,7 @@ use crate::http::extract::Answer;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_domain::repo::guardrail;
 use ralph_loop_journal::folder::layout::RalphDir;
@@ -44,7 +44,7 @@ pub(crate) async fn guardrails(
     let own = server.clone();
     let answer = server
         .blocking(move || {
-            let reading = RunReading::load(own.app.environment(), entry)?;
+            let reading = RunSnapshot::load(own.app.environment(), entry)?;
             let spec = &reading.state.spec;
             let place = if spec.workspace.is_dir() { &spec.workspace } else { spec.home() };
             let dir = RalphDir::of(place);

@@ -10,8 +10,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use ralph_loop_app::PublishRequest;
-use ralph_loop_app::read::facts::RunReading;
-use ralph_loop_app::read::taking_home::{RunChanges, RunFiles};
+use ralph_loop_app::read::facts::RunSnapshot;
+use ralph_loop_app::read::taking_home::{RunChanges, RunResultFiles};
 use ralph_loop_app::start::handover;
 use ralph_loop_core::handover::text;
 use ralph_loop_git::{ApplyMode, Repo};
@@ -158,7 +158,7 @@ pub(crate) async fn post(
 
 fn answer(server: &Server, entry: Registration) -> Answer<ResultAnswer> {
     let env = server.app.environment();
-    let reading = RunReading::load(env, entry)?;
+    let reading = RunSnapshot::load(env, entry)?;
     let (state, run) = (&reading.state, &reading.entry.run_id);
     let over = match state.result.finished {
         Some(_) if reading.driver.is_none() => None,
@@ -166,7 +166,7 @@ fn answer(server: &Server, entry: Registration) -> Answer<ResultAnswer> {
     };
     let found = match over {
         Some(_) => None,
-        None => match RunFiles::open(env, &reading.entry.origin, Some(run.as_str()))? {
+        None => match RunResultFiles::open(env, &reading.entry.origin, Some(run.as_str()))? {
             RunChanges::Recorded(found) => Some(found),
             RunChanges::Nothing(_) => None,
         },
@@ -228,7 +228,7 @@ fn take(server: &Server, entry: &Registration, body: TakeBody) -> Answer<Taken> 
         server.app.spawn_publish(entry, &request)?;
         return Ok(Taken { outcome: "started", ..Taken::default() });
     }
-    let found = match RunFiles::open(env, &entry.origin, Some(entry.run_id.as_str()))? {
+    let found = match RunResultFiles::open(env, &entry.origin, Some(entry.run_id.as_str()))? {
         RunChanges::Recorded(found) => found,
         RunChanges::Nothing(_) => return Err(Problem::conflict("the run changed no files")),
     };

@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::task::lint::lint_task;
 use ralph_loop_app::task::task_source::TaskSource;
 use ralph_loop_core::handle::{ControlOutcome, RunHandle};
@@ -65,8 +65,8 @@ pub(crate) struct SavedTask {
 }
 
 /// The current task with the mark that edits refer to.
-fn read(server: &Server, entry: &Registration) -> Result<(TaskAnswer, RunReading), Problem> {
-    let reading = RunReading::load(server.app.environment(), entry.clone())?;
+fn read(server: &Server, entry: &Registration) -> Result<(TaskAnswer, RunSnapshot), Problem> {
+    let reading = RunSnapshot::load(server.app.environment(), entry.clone())?;
     let state = &reading.state;
     let task = &state.spec.task;
     let edits: Vec<(Letter, u64)> = inbox::read(&entry.run_dir(), 0)?
@@ -191,7 +191,7 @@ fn edit(
 }
 
 /// Texts with lint errors never reach the run.
-fn refuse_faults(server: &Server, reading: &RunReading, text: &str) -> Result<(), Problem> {
+fn refuse_faults(server: &Server, reading: &RunSnapshot, text: &str) -> Result<(), Problem> {
     let task = &reading.state.spec.task;
     let source = TaskSource {
         dialect: task.dialect,
@@ -204,6 +204,6 @@ fn refuse_faults(server: &Server, reading: &RunReading, text: &str) -> Result<()
     }
     let findings = crate::routes::prepare::findings(&report);
     Err(Problem::refused("the linter refuses this text")
-        .hint("mend what it names; nothing was changed")
+        .hint("fix what it names; nothing was changed")
         .with("findings", serde_json::to_value(findings).unwrap_or_default()))
 }

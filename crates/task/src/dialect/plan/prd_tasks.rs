@@ -232,7 +232,7 @@ fn check_story(story: &Story, node: &Node, file: &str, lines: &Lines<'_>, found:
             "passes-without-notes",
             file,
             of("passes"),
-            format!("the story `{}` is marked as passing without a word in `notes`", story.id),
+            format!("the story `{}` is marked as passing with empty `notes`", story.id),
             "write what was done, or set `passes` to false",
         ));
     }

@@ -1,6 +1,6 @@
-//! What a fleet costs: an append, a dispatch, an iteration, a take-over, and how fast runs are finished beside plain processes.
+//! Measures a fleet's overhead: an append, a dispatch, an iteration, a takeover, and the throughput compared to plain processes.
 
-use ralph_loop_app::{Overrides, PlaceRequest, RunRequest, TaskInput};
+use ralph_loop_app::{Overrides, RunRequest, TaskInput, Workplace};
 use ralph_loop_fleet::runs::{self, NewRun};
 use ralph_loop_fleet::{Fleet, dispatch, lease, seal, workers};
 use ralph_loop_protocol::id::RunId;
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Session `n` writes part `n`; the one that the task file names promises.
+/// Session `n` writes part `n`; the one named in the task file promises.
 const AGENT: &str = "i=$RALPH_ITERATION; echo part $i > part$i.txt; if [ $i -ge $(cat last 2>/dev/null || echo 3) ]; then echo '<promise>COMPLETE</promise>'; fi";
 const CHECK: &str = "test -f part$(cat last).txt";
 const WORKERS: usize = 4;
-/// How often workers and plain processes take turns.
+/// The number of turns between workers and plain processes.
 const TURNS: usize = 2;
 
 struct Bench {
@@ -67,7 +67,7 @@ pub fn main(ralph: &Path, parts: &[&str], quick: bool) {
     let _ = Command::new(&script).arg("stop").arg(&folder).status();
 }
 
-/// What the disk under the database takes for one flush: nothing that is sealed is cheaper.
+/// The duration of one flush of the database's disk, the lower bound of a seal.
 fn flushes(folder: &Path, count: usize) {
     let path = folder.join("flushed");
     let mut file = std::fs::File::create(&path).unwrap();
@@ -81,8 +81,8 @@ fn flushes(folder: &Path, count: usize) {
     let _ = std::fs::remove_file(path);
 }
 
-/// Latency of appends of `clients` at once, each with a connection and a run of its own; beside it that of plain inserts of the
-/// same bytes, taken in turn with them.
+/// Latency of appends by `clients` at once, each with its own connection and run, compared to plain inserts of the same bytes,
+/// measured alternately.
 fn appends(url: &str, clients: usize, each: usize) {
     let line = vec![b'x'; 400];
     let threads: Vec<_> = (0..clients)
@@ -121,10 +121,10 @@ fn appends(url: &str, clients: usize, each: usize) {
     }
     let (ours, theirs) = (Latency::of(ours), Latency::of(theirs));
     let ratio = ours.p50 / theirs.p50;
-    println!("append, {clients} clients: {ours}; a plain insert beside it: {theirs}; ratio {ratio:.2}");
+    println!("append, {clients} clients: {ours}; a plain insert: {theirs}; ratio {ratio:.2}");
 }
 
-/// How long a worker waits for a run while 100,000 runs of 50 people wait, a third of them for a label that no worker has.
+/// How long a worker waits for a run while 100,000 runs of 50 users are queued, a third of them for a missing label.
 fn takes(fleet: &Fleet, count: usize) {
     let run = |query: &'static str| {
         fleet.wait(async { Ok(sqlx::query(query).execute(fleet.pool()).await?) }).unwrap()
@@ -142,7 +142,7 @@ fn takes(fleet: &Fleet, count: usize) {
     run("UPDATE ralph_seal.runs SET needs = '{gpu}' WHERE run LIKE 'take-%'");
     let none = (0..count).map(|_| timed(|| assert_eq!(take("other"), None))).collect();
     println!("a worker that can take none of them: {}", Latency::of(none));
-    // The workers of the other parts would take them.
+    // Otherwise the workers of the other parts would take them.
     run("DELETE FROM ralph_seal.runs WHERE run LIKE 'take-%'");
     run("DELETE FROM ralph_seal.leases WHERE run LIKE 'take-%'");
     run("DELETE FROM ralph_seal.workers WHERE id IN ('taker', 'other')");
@@ -155,7 +155,7 @@ fn timed(what: impl FnOnce()) -> f64 {
     begun.elapsed().as_secs_f64() * 1000.0
 }
 
-/// How long something takes, in milliseconds.
+/// The duration of a call in milliseconds.
 struct Latency {
     p50: f64,
     p99: f64,
@@ -175,8 +175,8 @@ impl std::fmt::Display for Latency {
     }
 }
 
-fn clone(from: &str) -> PlaceRequest {
-    PlaceRequest::Clone { from: from.to_owned(), depth: None, sparse: Vec::new() }
+fn clone(from: &str) -> Workplace {
+    Workplace::Clone { from: from.to_owned(), depth: None, sparse: Vec::new() }
 }
 
 fn add(fleet: &Fleet, run: &str, request: RunRequest) {
@@ -196,7 +196,7 @@ fn add(fleet: &Fleet, run: &str, request: RunRequest) {
 }
 
 impl Bench {
-    /// A repo whose task is done after so many iterations.
+    /// A repo whose task is done after this many iterations.
     fn origin(&self, iterations: u32) -> PathBuf {
         let name = format!("origin{iterations}");
         if self.env.path(&name).is_dir() {
@@ -231,7 +231,7 @@ impl Bench {
         self.fleet.wait(runs::find(self.fleet.pool(), run)).unwrap().unwrap()
     }
 
-    /// Rows, bytes and statements of an iteration: what a longer run costs more than a short one.
+    /// Rows, bytes and statements of an iteration: the difference between a longer and a shorter run.
     fn cost(&self) {
         let one = |run: &str, iterations: u32| -> [f64; 3] {
             add(&self.fleet, run, self.request(iterations));
@@ -261,7 +261,7 @@ impl Bench {
         self.fleet.wait(ralph_loop_fleet::db::statements(self.fleet.pool())).unwrap() as f64
     }
 
-    /// From the death of a machine until another worker holds its run, with the usual lease.
+    /// The time from a machine's death until another worker holds its run, with the default lease.
     fn take_over(&self) {
         let run = "taken-over";
         let slow = RunRequest {
@@ -286,14 +286,14 @@ impl Bench {
             end(&second);
         }
         second.wait().unwrap();
-        // It would be given to the next worker, which it would keep busy.
+        // Otherwise it would be assigned to the next worker and keep it busy.
         let taken = until("the end of its hold", || {
             self.fleet.wait(lease::take(self.fleet.pool(), run, "bench", Duration::from_secs(60))).ok()
         });
         self.fleet.wait(lease::release(self.fleet.pool(), &taken, "over", None)).unwrap();
     }
 
-    /// Finished runs per minute: over workers, and as many plain processes side by side.
+    /// Finished runs per minute: with workers, and with as many parallel plain processes.
     fn rate(&self, count: usize) {
         let name = |at: usize| format!("rate-{:?}-{at}", self.isolation).to_lowercase();
         let mut workers: Vec<Child> = (0..WORKERS)
@@ -308,13 +308,13 @@ impl Bench {
                 |worker: &&workers::WorkerRow| worker.silent.is_some_and(|s| s < 10.0) && !worker.draining;
             (known.iter().filter(lives).count() >= WORKERS).then_some(())
         });
-        // In turn: what else the machine does meets both.
+        // Alternately, so that other load on the machine affects both.
         let (mut fleet, mut alone) = (0.0, 0.0);
         for turn in 0..TURNS {
             let (from, to) = (turn * count / TURNS, (turn + 1) * count / TURNS);
             let begun = Instant::now();
             (from..to).for_each(|at| add(&self.fleet, &name(at), self.request(3)));
-            // Seldom: what looks takes from those that work.
+            // Rarely, because polling takes time from the workers.
             while !(from..to).rev().all(|at| self.find(&name(at)).status == "over") {
                 assert!(begun.elapsed() < Duration::from_secs(600), "the runs do not end");
                 std::thread::sleep(Duration::from_millis(50));
@@ -332,7 +332,7 @@ impl Bench {
         );
     }
 
-    /// Seconds of so many plain runs, side by side.
+    /// The duration of this many parallel plain runs, in seconds.
     fn plain(&self, count: usize) -> f64 {
         let isolation = if self.isolation == Isolation::None { "none" } else { "auto" };
         let from = self.origin(3).display().to_string();
@@ -364,7 +364,7 @@ impl Bench {
     }
 }
 
-/// SIGTERM.
+/// Sends SIGTERM.
 fn end(child: &Child) {
     let _ = Command::new("kill").arg(child.id().to_string()).status();
 }

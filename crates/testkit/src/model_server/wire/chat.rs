@@ -1,11 +1,11 @@
-//! OpenAI Chat Completions, as many other vendors speak it too.
+//! OpenAI Chat Completions, which many other vendors also use.
 
 use super::{Event, Name, Reply, pieces};
 use crate::model_server::script::{Stop, Usage};
 use crate::model_server::tools::{Part, ToolCall, ToolShape};
 use serde_json::{Value, json};
 
-/// 2026-01-01, so that answers are the same every time.
+/// 2026-01-01, so that answers are reproducible.
 const CREATED: u64 = 1_767_225_600;
 
 fn finish_reason(reply: &Reply) -> &'static str {

@@ -67,7 +67,7 @@ pub(super) fn events(reply: &Reply) -> Vec<Event> {
     events
 }
 
-/// How an answer begins that does not come to its end.
+/// The start of an unfinished answer.
 pub(super) fn begun(reply: &Reply) -> Event {
     Event::plain(&chunk(reply, vec![json!({"text": "I "})], None, 1))
 }

@@ -1,4 +1,4 @@
-//! One answer in the words of each wire.
+//! One answer in the format of each wire.
 
 mod anthropic;
 mod chat;
@@ -10,7 +10,7 @@ use super::script::{Stop, Usage};
 use super::tools::Part;
 use serde_json::Value;
 
-/// An answer before it is put into words.
+/// A wire-independent answer.
 #[derive(Debug, Clone)]
 pub(super) struct Reply {
     pub id: String,
@@ -40,14 +40,14 @@ pub(super) struct Event {
     pub data: String,
 }
 
-/// What stands before an event's data.
+/// The line before an event's data.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Name {
     /// Its name.
     Is(&'static str),
-    /// Nothing but `data:`, on wires without names.
+    /// Only `data:`, on wires without event names.
     None,
-    /// Nothing at all: no event, but JSON in its stead.
+    /// Nothing: plain JSON instead of an event.
     Bare,
 }
 
@@ -58,7 +58,7 @@ impl Event {
     fn plain(data: &Value) -> Self {
         Self { name: Name::None, data: data.to_string() }
     }
-    /// As it goes over the line.
+    /// Serializes the event.
     pub(super) fn lines(&self) -> String {
         match self.name {
             Name::Is(name) => format!("event: {name}\ndata: {}\n\n", self.data),
@@ -88,7 +88,7 @@ pub(super) fn events(reply: &Reply, ask: &Ask) -> Vec<Event> {
     }
 }
 
-/// The first event of an answer, then this error, as a stream that began well tells it.
+/// The first event of an answer, then this error, as in a stream that fails midway.
 pub(super) fn failing_events(reply: &Reply, ask: &Ask, error: &Value) -> Vec<Event> {
     let mut events = match ask.wire {
         // Its first event may be the whole answer.
@@ -100,7 +100,7 @@ pub(super) fn failing_events(reply: &Reply, ask: &Ask, error: &Value) -> Vec<Eve
         Wire::Anthropic => Event::named("error", error),
         Wire::Responses => responses::failed(reply, error),
         Wire::Chat => Event::plain(error),
-        // As its own SDK expects it: no event, and in a write of its own.
+        // As the vendor's SDK expects it: not an event, and in a separate write.
         Wire::Gemini => Event { name: Name::Bare, data: error.to_string() },
     });
     events
@@ -109,7 +109,7 @@ pub(super) fn failing_events(reply: &Reply, ask: &Ask, error: &Value) -> Vec<Eve
 /// Text longer than this stays in one piece, so that a very long line arrives as one event.
 const SPLIT_MAX: usize = 16 * 1024;
 
-/// A text in pieces as a stream brings it: three of them, cut anywhere, also in the middle of a word or a promise.
+/// Splits a text into three stream chunks at any position, even within a word or a promise.
 fn pieces(text: &str) -> Vec<&str> {
     if text.len() > SPLIT_MAX {
         return vec![text];
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_make_the_text_again() {
+    fn pieces_join_to_the_same_text() {
         for text in ["", "a", "ünïcödé", "All work is finished.\n\n<promise>COMPLETE</promise>"] {
             assert_eq!(pieces(text).concat(), text);
         }

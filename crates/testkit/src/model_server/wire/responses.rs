@@ -5,7 +5,7 @@ use crate::model_server::script::{Stop, Usage};
 use crate::model_server::tools::{Part, ToolShape};
 use serde_json::{Value, json};
 
-/// 2026-01-01, so that answers are the same every time.
+/// 2026-01-01, so that answers are reproducible.
 const CREATED: u64 = 1_767_225_600;
 
 fn usage(usage: &Usage) -> Value {
@@ -33,7 +33,7 @@ fn content(reply: &Reply, text: &str) -> Value {
     }
 }
 
-/// An output item: whole, or as it looks when it begins.
+/// An output item, either complete or at its start.
 fn item(reply: &Reply, index: usize, part: &Part, whole: bool) -> Value {
     let status = if whole { "completed" } else { "in_progress" };
     match part {
@@ -136,7 +136,7 @@ fn say(sequence: &mut Sequence, reply: &Reply, index: usize, id: &Value, text: &
     sequence.push("response.content_part.done", at(json!({"part": content(reply, text)})));
 }
 
-/// The event that ends a stream which cannot go on.
+/// The event that ends a failed stream.
 pub(super) fn failed(reply: &Reply, error: &Value) -> Event {
     let mut response = response(reply, "failed", Vec::new(), Value::Null);
     let code = error["error"]["code"].as_str().unwrap_or("server_error");

@@ -1,12 +1,12 @@
-//! `crates/cli/tests/ATTACKS.md` and the tests that play the attacks say the same.
+//! Checks that `crates/cli/tests/ATTACKS.md` and the tests of the attacks match.
 
 use super::{assert_none, root};
 use std::collections::BTreeSet;
 
-/// Fewer attacks than this are not enough.
+/// Minimum number of attacks.
 const ATTACKS_MIN: usize = 150;
 
-/// Files with tables of attacks, what stands before a name there, and the test file whose rows name them.
+/// Files with tables of attacks, the text before a name there, and the test file in the rows that name them.
 const TABLES: &[(&str, &[&str], &str)] = &[
     ("cli/tests/it/safety/boundary/agent_tree.rs", &["attack(", "decided("], "safety/boundary/agent_tree.rs"),
     (
@@ -45,7 +45,7 @@ fn rows() -> Vec<Row> {
         .collect()
 }
 
-/// The names that stand in a table: the first string behind a word.
+/// The names in a table: the first string after a word.
 fn names(text: &str, before: &[&str]) -> Vec<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut found = Vec::new();
@@ -61,7 +61,7 @@ fn names(text: &str, before: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn every_attack_that_is_listed_has_its_test_and_its_twin() {
+fn every_listed_attack_has_a_test_and_a_twin() {
     let rows = rows();
     let mut wrong = Vec::new();
     let mut seen = BTreeSet::new();

@@ -112,7 +112,7 @@ fn binary(args: &DaytonaArgs) -> Result<Vec<u8>, CommandError> {
     let path = args.binary.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
     std::fs::read(&path).map_err(|e| {
         CommandError::usage(format!("`{}` cannot be read: {e}", path.display()))
-            .hint("`--binary FILE` names the program to bring")
+            .hint("pass the program to upload with `--binary FILE`")
     })
 }
 
@@ -120,7 +120,7 @@ fn given(env: &Environment, args: &DaytonaArgs) -> Result<Vec<(String, String)>,
     let value = |name: &String| {
         let value = env.vars().get(name).ok_or_else(|| {
             CommandError::usage(format!("the variable `{name}` is not set"))
-                .hint("`--env` names variables that are")
+                .hint("set it, or leave it out of `--env`")
         })?;
         Ok((name.clone(), value))
     };
@@ -131,20 +131,20 @@ fn given(env: &Environment, args: &DaytonaArgs) -> Result<Vec<(String, String)>,
 fn bring(sandbox: &dyn ManagedSandbox, binary: &[u8]) -> Result<String, CommandError> {
     let place = |name: &str| Path::new(FOLDER).join(name);
     let done = |what: &'static str| move |error: SandboxError| failed(what, &error);
-    sandbox.make_dir(Path::new(FOLDER)).map_err(done("its folder could not be made"))?;
-    sandbox.set_mode(Path::new(FOLDER), 0o700).map_err(done("its folder could not be made"))?;
+    sandbox.make_dir(Path::new(FOLDER)).map_err(done("can't create its folder"))?;
+    sandbox.set_mode(Path::new(FOLDER), 0o700).map_err(done("can't create its folder"))?;
     // In pieces, because requests have a size limit.
     sh(sandbox, "rm -f part-*", &[], Vec::new())?;
     for (number, piece) in binary.chunks(PIECE).enumerate() {
         sandbox
             .write(&place(&format!("part-{number:04}")), piece, WriteMode::Replace)
-            .map_err(done("the program could not be brought"))?;
+            .map_err(done("can't upload the program"))?;
     }
     let token = token()?;
     sandbox
         .write(&place("token"), token.as_bytes(), WriteMode::Replace)
-        .map_err(done("the token could not be brought"))?;
-    sandbox.set_mode(&place("token"), 0o600).map_err(done("the token could not be brought"))?;
+        .map_err(done("can't upload the token"))?;
+    sandbox.set_mode(&place("token"), 0o600).map_err(done("can't upload the token"))?;
     // A running program can't be written to, but it can be replaced by renaming.
     let join = "cat part-* >ralph.new && rm -f part-* && chmod 755 ralph.new && mv -f ralph.new ralph && ./ralph --version";
     let tried = sh(sandbox, join, &[], Vec::new())?;
@@ -152,7 +152,7 @@ fn bring(sandbox: &dyn ManagedSandbox, binary: &[u8]) -> Result<String, CommandE
         return Err(CommandError::environment("the program does not run in the sandbox")
             .cause(text::one_line(&tried.1, 300))
             .hint(
-                "`--binary FILE` brings another one: a static build for x86-64 Linux runs everywhere there",
+                "upload another one with `--binary FILE`; a static build for x86-64 Linux runs in every sandbox",
             ));
     }
     Ok(token)
@@ -169,7 +169,7 @@ fn start(
     let said = text::one_line(&said, 300);
     Ok(match code {
         Some(0) => None,
-        Some(3) => Some(format!("the server ended at once: {said}")),
+        Some(3) => Some(format!("the server exited at once: {said}")),
         _ => Some(format!("the server does not listen on port {port}: {said}")),
     })
 }

@@ -5,7 +5,7 @@ use crate::output::Out;
 use ralph_loop_app::config::provider_calls;
 use ralph_loop_app::config::provider_calls::FoundSandboxes;
 use ralph_loop_app::config::providers::providers;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::{App, Environment};
 use ralph_loop_domain::ports::SandboxInfo;
 use ralph_loop_journal::folder::registry;
@@ -86,5 +86,7 @@ fn in_use(env: &Environment, run: &RunId) -> bool {
     let registered = registry::all(&home)
         .into_iter()
         .find(|entry| ralph_loop_sandbox::hosted::is_of_run(run, entry.run_id.as_str()));
-    registered.and_then(|entry| RunReading::load(env, entry).ok()).is_some_and(|facts| facts.driver.is_some())
+    registered
+        .and_then(|entry| RunSnapshot::load(env, entry).ok())
+        .is_some_and(|facts| facts.driver.is_some())
 }

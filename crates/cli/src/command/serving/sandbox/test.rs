@@ -8,6 +8,7 @@ use ralph_loop_app::agents::isolation;
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::display::text::count;
 use ralph_loop_sandbox::escapes::{self, AttemptResult, Row};
+use ralph_loop_sandbox::isolation::SystemView;
 use ralph_loop_task::config::Isolation;
 use std::path::Path;
 
@@ -35,7 +36,8 @@ pub fn run(args: TestArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     let wrong = rows.iter().filter(|row| !row.ok()).count();
     if out.json {
         let rows: Vec<_> = rows.iter().map(json).collect();
-        out.value(&serde_json::json!({ "ok": wrong == 0, "fence": name, "escapes": rows }));
+        let view = SystemView::of_machine().readable;
+        out.value(&serde_json::json!({ "ok": wrong == 0, "fence": name, "escapes": rows, "view": view }));
     } else {
         print(name, &rows, wrong, out);
     }
@@ -69,6 +71,10 @@ fn print(name: &str, rows: &[Row], wrong: usize, out: &Out) {
             out.line(format!("     {}", row.what));
         }
     }
+    out.line("");
+    let view: Vec<String> =
+        SystemView::of_machine().readable.iter().map(|path| path.display().to_string()).collect();
+    out.line(format!("Commands read, besides the workspace and your tools: {}", view.join(", ")));
     out.line("");
     out.line(match wrong {
         0 => format!("{} the sandbox ({name}) holds", out.out(Tone::Good, out.sign(Sign::Good))),

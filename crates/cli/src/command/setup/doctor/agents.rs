@@ -64,7 +64,8 @@ pub fn checks(env: &Environment, top: &Path, file: &ConfigFile, asked: &ModelCho
         match version {
             Some((check, starts)) => {
                 checks.push(check);
-                checks.push(login(name, &|key| env.vars().is_filled(key), env.vars().home()));
+                let own = isolation::own_key_variables(env, name);
+                checks.push(login(name, &own, &|key| env.vars().is_filled(key), env.vars().home()));
                 usable += usize::from(starts);
             }
             None => {
@@ -188,7 +189,7 @@ impl Trial<'_> {
             return (check, true);
         }
         if tried.end == Ok(ExecEnd::TimedOut) {
-            let check = warn(format!("{place} did not tell its version within {} s", TIMEOUT.as_secs()));
+            let check = warn(format!("{place} didn't print its version within {} s", TIMEOUT.as_secs()));
             return (check.fix(format!("run `{name} --version` by hand to see why")), true);
         }
         let cause = tried.cause();
@@ -261,9 +262,10 @@ fn version_line(output: &str) -> &str {
     lines.clone().find(tells).or_else(|| lines.next()).unwrap_or("")
 }
 
-/// Names the CLI's key or login.
-fn login(name: &str, is_set: &dyn Fn(&str) -> bool, home: Option<&Path>) -> DoctorCheck {
+/// Names the CLI's key or login; `own` are key variables that its own settings name.
+fn login(name: &str, own: &[String], is_set: &dyn Fn(&str) -> bool, home: Option<&Path>) -> DoctorCheck {
     let (keys, file) = credentials(name);
+    let keys: Vec<&str> = own.iter().map(String::as_str).chain(keys.iter().copied()).collect();
     let what = format!("{name} login");
     if let Some(key) = keys.iter().find(|key| is_set(key)) {
         return DoctorCheck::ok(Area::Agents, what, format!("{key} is set"));
@@ -379,16 +381,18 @@ mod tests {
     fn keys_are_named_and_logins_are_seen_without_being_opened() {
         let home = tempfile::tempdir().unwrap();
         let none = |_: &str| false;
-        let check = login("codex", &none, Some(home.path()));
+        let check = login("codex", &[], &none, Some(home.path()));
         assert_eq!(check.status, Status::Warn);
         assert!(check.message.contains("OPENAI_API_KEY") && check.fix.unwrap().contains("codex login"));
         std::fs::create_dir(home.path().join(".codex")).unwrap();
         std::fs::write(home.path().join(".codex/auth.json"), "not to be read").unwrap();
-        assert_eq!(login("codex", &none, Some(home.path())).message, "~/.codex/auth.json is there");
+        assert_eq!(login("codex", &[], &none, Some(home.path())).message, "~/.codex/auth.json is there");
         assert_eq!(
-            login("claude", &|key| key == "ANTHROPIC_API_KEY", None).message,
+            login("claude", &[], &|key| key == "ANTHROPIC_API_KEY", None).message,
             "ANTHROPIC_API_KEY is set"
         );
+        let own = ["MY_KEY".to_owned()];
+        assert_eq!(login("codex", &own, &|key| key == "MY_KEY", None).message, "MY_KEY is set");
     }
 
     #[test]

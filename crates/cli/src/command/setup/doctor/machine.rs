@@ -40,11 +40,11 @@ fn isolation(report: &IsolationReport) -> DoctorCheck {
         (Isolation::Landlock, _) => {
             DoctorCheck::warn(Area::Machine, "isolation", format!("only Landlock works here ({bad})"))
                 .why(LANDLOCK_GAPS.join("; "))
-                .fix("make bubblewrap work, as said above")
+                .fix("install or enable bubblewrap (see above)")
         }
         _ => DoctorCheck::warn(Area::Machine, "isolation", format!("agents can't be sandboxed here ({bad})"))
             .why("an agent then acts with all your rights: only use agents and repos that you trust")
-            .fix("install bubblewrap (apt install bubblewrap), or give `--isolation none` to `ralph run`"),
+            .fix("install bubblewrap (apt install bubblewrap), or pass `--isolation none` to `ralph run`"),
     }
 }
 

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named_unless_a_setup_brings_it() {
+    fn missing_programs_are_named_unless_setup_installs_them() {
         let top = tempfile::tempdir().unwrap();
         let env = Environment::new([("PATH", "/usr/bin:/bin")].into_iter().collect(), "/");
         let argv = |words: &[&str]| -> Vec<String> { words.iter().map(|word| (*word).to_owned()).collect() };

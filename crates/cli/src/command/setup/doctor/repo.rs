@@ -35,7 +35,7 @@ pub fn checks(env: &Environment, folder: &Path, cloned: Option<&str>) -> Vec<Doc
 
 fn identity(repo: &Repo) -> DoctorCheck {
     // Git must not derive an address from the host name.
-    let call = repo.git().call(["var", "GIT_AUTHOR_IDENT"]).config("user.useConfigOnly=true");
+    let call = repo.user_git().call(["var", "GIT_AUTHOR_IDENT"]).config("user.useConfigOnly=true");
     let ident = call.run().map(|output| output.text()).unwrap_or_default();
     match ident.split_once('>') {
         Some((who, _)) => DoctorCheck::ok(Area::Repo, "identity", format!("{who}>")),

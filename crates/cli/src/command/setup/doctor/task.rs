@@ -56,7 +56,7 @@ pub fn checks(
             "task",
             format!("there is more than one: {}", names.join(", ")),
         );
-        checks.push(check.fix(format!("name the one that is meant: `ralph run {}`", names[0])));
+        checks.push(check.fix(format!("name one of them: `ralph run {}`", names[0])));
     }
     let mut found = Vec::new();
     for dialect in dialects {

@@ -7,7 +7,7 @@ use ralph_loop_agents::probe::{ProbeReport, ProbeStatus};
 use ralph_loop_app::Environment;
 use ralph_loop_app::config::model_access::profile_name;
 use ralph_loop_app::config::models::LoadedModels;
-use ralph_loop_core::CancelFlag;
+use ralph_loop_core::CancelToken;
 use ralph_loop_domain::model::{ModelClient as _, ModelErrorKind, ModelSink};
 use ralph_loop_domain::ports::StopCause;
 use ralph_loop_task::config::{AgentConfig, Profile};
@@ -21,7 +21,7 @@ pub fn ask(
     agent: &AgentConfig,
     loaded: &LoadedModels,
     timeout: Duration,
-    cancel: &Arc<CancelFlag>,
+    cancel: &Arc<CancelToken>,
     now: Timestamp,
 ) -> ProbeReport {
     let started = Instant::now();
@@ -58,7 +58,7 @@ pub fn ask(
 }
 
 struct Sink<'a> {
-    cancel: &'a Arc<CancelFlag>,
+    cancel: &'a Arc<CancelToken>,
     until: Instant,
 }
 

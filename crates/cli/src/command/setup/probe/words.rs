@@ -2,7 +2,7 @@
 
 use crate::output::Out;
 use ralph_loop_agents::probe::{ProbeReport, ProbeStatus};
-use ralph_loop_core::CancelFlag;
+use ralph_loop_core::CancelToken;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_domain::ports::{Clock as _, SessionSink, StopCause, Stream};
 use ralph_loop_domain::redact::Redactor;
@@ -23,7 +23,7 @@ const SILENCE: Duration = Duration::from_millis(700);
 /// Receives one agent's output.
 pub struct Sink<'a> {
     name: String,
-    cancel: &'a Arc<CancelFlag>,
+    cancel: &'a Arc<CancelToken>,
     redactor: &'a Redactor,
     out: &'a Out,
     clock: SystemClock,
@@ -37,7 +37,7 @@ impl<'a> Sink<'a> {
     /// For this agent.
     pub fn new(
         agent: &AgentConfig,
-        cancel: &'a Arc<CancelFlag>,
+        cancel: &'a Arc<CancelToken>,
         redactor: &'a Redactor,
         out: &'a Out,
     ) -> Self {

@@ -26,7 +26,7 @@ pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
         .collect::<Result<_, _>>()?;
     let mut batch = Batch::new(app.environment(), requests, args.jobs.unwrap_or(2))?;
     for run in batch.runs() {
-        if let Some(id) = run.goes_on() {
+        if let Some(id) = run.resumes() {
             out.say(format!(
                 "continuing unfinished run {id} of {} (pass `--new` to start another)",
                 name(run)
@@ -47,7 +47,7 @@ pub fn run(args: &RunArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
         if out.live {
             drawn = draw(out, &batch, time.elapsed(), drawn);
         } else {
-            tell_changes(out, &batch, &mut stands);
+            report_changes(out, &batch, &mut stands);
         }
         time.pause(TICK);
     }
@@ -87,7 +87,7 @@ fn standing(batch: &Batch, run: &BatchRun) -> (String, String) {
 }
 
 /// Without a terminal: one line per status change. The summary reports ends.
-fn tell_changes(out: &Out, batch: &Batch, stands: &mut [String]) {
+fn report_changes(out: &Out, batch: &Batch, stands: &mut [String]) {
     for (run, before) in batch.runs().iter().zip(stands) {
         let (status, detail) = standing(batch, run);
         let now = format!("{status} {detail}");
@@ -136,7 +136,7 @@ fn summary(runs: &[BatchRun], out: &Out) -> u8 {
             out.say(format!("            branch {branch} in {folder}"));
         }
         if let Some(id) = run.result().and_then(|r| r["run_id"].as_str()).filter(|_| code(run) == 0) {
-            out.say(format!("            `ralph apply {id}` brings it into your own folder"));
+            out.say(format!("            `ralph apply {id}` copies it into your own folder"));
         }
     }
     if out.json {

@@ -124,11 +124,11 @@ fn summary(race: &Race, cancelled: bool, out: &Out) -> u8 {
     out.say(format!("  together: {}, {} at most", view.cost.alone(), view.budget_usd));
     if let Some(RaceRun { run_id: run, .. }) = view.winning() {
         out.say(format!(
-            "{} `ralph apply {run}` brings it into your own folder; `ralph diff {run}` shows it",
+            "{} `ralph apply {run}` copies it into your own folder; `ralph diff {run}` shows it",
             out.err(Tone::Plain, "next:")
         ));
         if race.wanted() != Publish::None {
-            out.say("  nothing was pushed, though `publish` asks for it: a race leaves that to you");
+            out.say("  nothing was pushed, although `publish` is set: a race leaves that to you");
         }
     } else if let Some(run) = view.runs.iter().find(|run| run.proven) {
         let next = out.err(Tone::Plain, "next:");

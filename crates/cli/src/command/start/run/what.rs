@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_or_what_looks_like_one_is_no_sentence() {
+    fn file_names_are_not_sentences() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("docs")).unwrap();
         for name in ["my task", "README.md"] {

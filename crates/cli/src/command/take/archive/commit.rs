@@ -22,8 +22,8 @@ pub fn refuse_half_done(repo: &Repo) -> Result<(), CommandError> {
     ];
     match under_way.into_iter().find(|(name, _)| repo.git_dir.join(name).exists()) {
         Some((_, what)) => {
-            Err(CommandError::usage(format!("{what} is under way in `{}`", repo.top.display()))
-                .hint("finish or abort it, then `ralph archive`"))
+            Err(CommandError::usage(format!("{what} is in progress in `{}`", repo.top.display()))
+                .hint("finish or abort it, then run `ralph archive`"))
         }
         None => Ok(()),
     }

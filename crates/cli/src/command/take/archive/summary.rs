@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use jiff::Timestamp;
 use ralph_loop_app::Environment;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::read::find;
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::money::Cost;
@@ -58,7 +58,7 @@ impl Summary {
             if started.is_some_and(|at| run.created_at < at) {
                 continue;
             }
-            let Ok(facts) = RunReading::load(env, run) else { continue };
+            let Ok(facts) = RunSnapshot::load(env, run) else { continue };
             if !Path::new(&facts.state.spec.task.source).starts_with(dir) {
                 continue;
             }

@@ -93,7 +93,7 @@ pub fn write(
             out.line(format!("{} wrote {name}", out.out(Tone::Good, out.sign(Sign::Good))));
         }
         if has_config {
-            out.line(format!("{} .ralph/config.json stays as it is", out.sign(Sign::Note)));
+            out.line(format!("{} .ralph/config.json is unchanged", out.sign(Sign::Note)));
         }
         print_next(&next, out);
     }
@@ -115,7 +115,7 @@ fn refuse_other_kinds(files: &[(&str, String)], top: &Path) -> Result<(), Comman
         if let Some(parent) =
             parent.filter(|parent| top.join(parent).symlink_metadata().is_ok_and(|m| !m.is_dir()))
         {
-            return Err(refused(parent, "no folder, and files are to be written below it"));
+            return Err(refused(parent, "not a folder, but files must be written into it"));
         }
     }
     Ok(())
@@ -132,7 +132,7 @@ fn refuse_other_task(dialect: Dialect, top: &Path) -> Result<(), CommandError> {
         return Ok(());
     }
     Err(CommandError::usage(format!(
-        "there is a task of another kind here already: `{}`; nothing was written",
+        "a task in another format already exists: `{}`; nothing was written",
         others.join("`, `")
     ))
     .hint(format!("pass `--force` to add `{}`; then name the task file in `ralph run`", dialect.main_file())))
@@ -146,8 +146,8 @@ fn refuse_existing(files: &[(&str, String)], top: &Path) -> Result<(), CommandEr
     if there.is_empty() {
         return Ok(());
     }
-    let verb = if there.len() == 1 { "is" } else { "are" };
-    Err(CommandError::usage(format!("{} {verb} there already; nothing was written", there.join(", ")))
+    let verb = if there.len() == 1 { "exists" } else { "exist" };
+    Err(CommandError::usage(format!("{} already {verb}; nothing was written", there.join(", ")))
         .hint("run `ralph lint` to check them, or pass `--force` to replace them"))
 }
 
@@ -160,11 +160,11 @@ fn next_steps(dialect: Dialect, is_metric: bool, no_tests: bool, has_commit: boo
             Dialect::Plan => "`verifyCommands` in `ralph/tasks.json`",
             Dialect::PromptMd => "`verifiers` in `.ralph/config.json`, and `PROMPT.md`",
         };
-        steps.push(format!("no test command was found: put yours into {place}"));
+        steps.push(format!("no test command found: set yours in {place}"));
     }
     steps.push(match dialect {
         Dialect::RalphTaskMd if is_metric => {
-            "say under `metric` in `ralph_task.md` which command measures, how its number is found and how much is enough"
+            "set the measuring command, the pattern of its number and the target under `metric` in `ralph_task.md`"
                 .into()
         }
         Dialect::RalphTaskMd => {

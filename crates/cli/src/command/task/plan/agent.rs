@@ -14,7 +14,7 @@ use ralph_loop_app::task::project::project_commands;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_app::{App, Environment};
 use ralph_loop_core::clock::SystemClock;
-use ralph_loop_core::{CancelFlag, Refusals};
+use ralph_loop_core::{CancelToken, Refusals};
 use ralph_loop_domain::ports::{
     AskSink, AskTarget, AskedAgent, Asker as _, Clock as _, EarlierAnswer, Question, Sandbox as _, StopCause,
 };
@@ -45,13 +45,13 @@ const EXCERPT: usize = 8 * 1024;
 #[derive(Debug, Deserialize)]
 struct Turn {
     #[serde(default)]
-    questions: Vec<Asked>,
+    questions: Vec<AgentQuestion>,
     prd: Option<String>,
     tasks: Option<serde_json::Value>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Asked {
+struct AgentQuestion {
     question: String,
     #[serde(default)]
     choices: Vec<String>,
@@ -69,7 +69,7 @@ pub struct Planner {
     asks: bool,
     prompt: String,
     has_prd: bool,
-    cancel: Arc<CancelFlag>,
+    cancel: Arc<CancelToken>,
     earlier: Vec<EarlierAnswer>,
     /// The answer with the plan.
     last: String,
@@ -77,7 +77,7 @@ pub struct Planner {
     unusable: usize,
 }
 
-struct Cancelled<'a>(&'a CancelFlag);
+struct Cancelled<'a>(&'a CancelToken);
 
 impl AskSink for Cancelled<'_> {
     fn poll(&mut self) -> ControlFlow<StopCause> {
@@ -146,7 +146,7 @@ impl Planner {
     }
 
     /// Whether turns are left.
-    pub fn may_go_on(&self) -> bool {
+    pub fn may_continue(&self) -> bool {
         self.earlier.len() < ROUNDS_MAX
     }
 
@@ -183,7 +183,7 @@ impl Planner {
 
     /// Converses until there is a plan.
     pub fn talk(&mut self, out: &Out) -> Result<PlanDraft, CommandError> {
-        while self.may_go_on() {
+        while self.may_continue() {
             out.say(format!("{} thinks …", self.agent.name));
             let text = self.ask()?;
             let (then, why) = match turn(&text, self.has_prd) {
@@ -319,7 +319,7 @@ impl Planner {
 }
 
 /// Asks the user and formats the answers.
-fn said(questions: &[Asked], out: &Out) -> Result<String, Left> {
+fn said(questions: &[AgentQuestion], out: &Out) -> Result<String, Left> {
     let mut then = String::from("The user's answers:\n");
     for asked in questions.iter().take(QUESTIONS_MAX) {
         out.line(one_line(&asked.question, 500));

@@ -26,7 +26,7 @@ pub fn refuse_stories(top: &Path, template: &NewTask<'_>) -> Result<(), CommandE
     if prd_tasks::parse_text(&text).is_ok_and(is_free) {
         return Ok(());
     }
-    Err(CommandError::usage(format!("there is a plan already: `{TASKS}`; nothing was written"))
+    Err(CommandError::usage(format!("a plan already exists: `{TASKS}`; nothing was written"))
         .hint("`ralph archive` puts a finished one away; `--force` replaces it"))
 }
 

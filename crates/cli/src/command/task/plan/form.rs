@@ -17,7 +17,7 @@ const LAYERS: [(&str, &str); 5] = [
     ("UI", "what users see"),
     ("integration", "everything together"),
 ];
-/// Requirement sections that are asked for.
+/// The requested requirement sections.
 const SECTIONS: [(&str, &str); 6] = [
     ("Problem", "What is the problem, and who has it?"),
     ("Non-Goals", "What is out of scope?"),

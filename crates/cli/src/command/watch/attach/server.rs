@@ -51,7 +51,7 @@ fn token(args: &AttachArgs, url: &str, env: &Environment, folder: &Path) -> Resu
         let path = folder.join(file);
         let bytes = repo_file::read_own(&path).map_err(|e| {
             CommandError::usage(format!("cannot read the token `{}`: {e}", path.display()))
-                .hint("`--token-file` names a file with nothing but the token")
+                .hint("pass a file that contains only the token")
         })?;
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }

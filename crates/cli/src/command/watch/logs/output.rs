@@ -5,7 +5,7 @@ use crate::output::Out;
 use crate::progress::follow::FollowTimer;
 use ralph_loop_agents::cli::ReadableOutput;
 use ralph_loop_app::App;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_journal::JournalError;
 use ralph_loop_journal::live::stream::{RunStream, StreamItem, StreamStart};
@@ -39,7 +39,7 @@ struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    fn new(facts: &RunReading, number: u32, raw: bool, out: &'a Out) -> Self {
+    fn new(facts: &RunSnapshot, number: u32, raw: bool, out: &'a Out) -> Self {
         Self { out, reader: (!raw).then(|| reader(facts, number)), stream: BlockStream::default() }
     }
     /// The printable part of a piece.
@@ -66,7 +66,7 @@ impl<'a> Pieces<'a> {
 }
 
 /// The decoder for the agent of this iteration.
-fn reader(facts: &RunReading, number: u32) -> ReadableOutput {
+fn reader(facts: &RunSnapshot, number: u32) -> ReadableOutput {
     let state = &facts.state;
     let receipt = || {
         let text = std::fs::read(facts.entry.run_dir().iteration(number).join("receipt.json")).ok()?;
@@ -81,7 +81,7 @@ fn reader(facts: &RunReading, number: u32) -> ReadableOutput {
     ReadableOutput::new(format.unwrap_or(OutputFormat::Text), state.spec.home())
 }
 
-pub fn print(app: &App, facts: &RunReading, wanted: OutputSelection, out: &Out) -> Result<u8, CommandError> {
+pub fn print(app: &App, facts: &RunSnapshot, wanted: OutputSelection, out: &Out) -> Result<u8, CommandError> {
     let number = wanted.iteration.unwrap_or_else(|| facts.iteration().max(1));
     let path = log_of(facts, number);
     if !wanted.follow {
@@ -108,11 +108,11 @@ pub fn print(app: &App, facts: &RunReading, wanted: OutputSelection, out: &Out) 
     follow(app, facts, number, wanted, out)
 }
 
-fn log_of(facts: &RunReading, number: u32) -> PathBuf {
+fn log_of(facts: &RunSnapshot, number: u32) -> PathBuf {
     facts.entry.run_dir().iteration(number).join("output.log")
 }
 
-fn no_output(facts: &RunReading, number: u32) -> CommandError {
+fn no_output(facts: &RunSnapshot, number: u32) -> CommandError {
     let hint = match facts.iteration() {
         0 => "no session has started yet".to_owned(),
         last => format!(
@@ -127,7 +127,7 @@ fn no_output(facts: &RunReading, number: u32) -> CommandError {
 /// Follows iterations until the run is over; a named iteration until its own end.
 fn follow(
     app: &App,
-    facts: &RunReading,
+    facts: &RunSnapshot,
     number: u32,
     wanted: OutputSelection,
     out: &Out,
@@ -171,7 +171,7 @@ fn follow(
                 copy_new(&path, at, &mut pieces)?;
                 pieces.end();
                 pieces = Pieces::new(
-                    &RunReading::load(app.environment(), facts.entry.clone())?,
+                    &RunSnapshot::load(app.environment(), facts.entry.clone())?,
                     next,
                     wanted.raw,
                     out,

@@ -3,7 +3,7 @@
 use crate::output::{Out, Sign};
 use crate::text::run_text::{check_standing, check_words, failing_result, quoted, setup_words};
 use crate::text::table::{columns, wrap};
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::display::text::count;
 use ralph_loop_protocol::display::view::CheckView;
@@ -13,7 +13,7 @@ use serde_json::json;
 /// Lines shown of a failing check.
 const LINES: usize = 12;
 
-pub fn show(facts: &RunReading, out: &Out) -> u8 {
+pub fn show(facts: &RunSnapshot, out: &Out) -> u8 {
     let checks = facts.view().checks;
     if out.json {
         let list: Vec<_> = checks.iter().map(|check| object(facts, check)).collect();
@@ -40,7 +40,7 @@ pub fn show(facts: &RunReading, out: &Out) -> u8 {
     0
 }
 
-fn print(facts: &RunReading, check: &CheckView, out: &Out) {
+fn print(facts: &RunSnapshot, check: &CheckView, out: &Out) {
     let (sign, tone, words) = check_standing(facts, check);
     let required = if check.required { " (required)" } else { "" };
     let sentence = format!("{}{required}: {words}", check.name);
@@ -99,12 +99,12 @@ fn short(result: &CheckResult) -> String {
     words
 }
 
-fn at_start<'a>(facts: &'a RunReading, check: &CheckView) -> Option<&'a CheckResult> {
+fn at_start<'a>(facts: &'a RunSnapshot, check: &CheckView) -> Option<&'a CheckResult> {
     let start = facts.state.baseline_checks.as_ref()?;
     start.results.iter().find(|result| result.name == check.name)
 }
 
-fn object(facts: &RunReading, check: &CheckView) -> serde_json::Value {
+fn object(facts: &RunSnapshot, check: &CheckView) -> serde_json::Value {
     let refused = check.refused.as_ref();
     let said = failing_result(check).map(|result| facts.evidence(result, LINES));
     json!({

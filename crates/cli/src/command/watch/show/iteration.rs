@@ -6,7 +6,7 @@ use crate::output::{Out, Sign};
 use crate::text::table::{Cell, Table, columns, wrap};
 use crate::text::words::{ago, heading, local, row, short_count, size, tests, verdict_sign};
 use jiff::Timestamp;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::read::timeline::RunTimeline;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_domain::repo::protect::ProtectedChange;
@@ -47,7 +47,7 @@ struct Receipt {
     verdict: Verdict,
 }
 
-pub fn show(facts: &RunReading, number: u32, story: &RunTimeline, out: &Out) -> Result<(), CommandError> {
+pub fn show(facts: &RunSnapshot, number: u32, story: &RunTimeline, out: &Out) -> Result<(), CommandError> {
     require_iteration(facts, number)?;
     let folder = facts.entry.run_dir().iteration(number);
     let text = repo_file::read_record(&folder.join("receipt.json")).unwrap_or_default();
@@ -67,7 +67,7 @@ pub fn show(facts: &RunReading, number: u32, story: &RunTimeline, out: &Out) -> 
     out.line(format!("iteration {number} of run {}", facts.entry.run_id));
     match serde_json::from_slice::<Receipt>(&text) {
         Ok(receipt) => print_receipt(&receipt, facts.now, story, out),
-        Err(_) => out.line("  it has no receipt yet: it is under way, or was cut off"),
+        Err(_) => out.line("  it has no receipt yet: it's running or was interrupted"),
     }
     print_signals(story, out);
     print_files(story, out);

@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use crate::output::Out;
 use crate::text::proof_text::print;
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_domain::proof::Proof;
 use std::path::Path;
@@ -14,12 +14,12 @@ pub fn read(path: &Path) -> Option<Proof> {
 }
 
 /// `ralph show --proof`.
-pub fn show(facts: &RunReading, out: &Out) -> Result<u8, CommandError> {
+pub fn show(facts: &RunSnapshot, out: &Out) -> Result<u8, CommandError> {
     let id = &facts.entry.run_id;
     let path = facts.entry.run_dir().proof();
     let Ok(text) = repo_file::read_record(&path) else {
         return Err(CommandError::usage(format!("run {id} has no proof (yet)"))
-            .hint("the final check comes when the agent claims that it is done and every check passes"));
+            .hint("the final check runs once the agent says it's done and every check passes"));
     };
     if out.json {
         let value: serde_json::Value = serde_json::from_slice(&text)

@@ -6,7 +6,7 @@ use crate::output::Out;
 use crate::text::proof_text;
 use crate::text::run_text as view;
 use crate::text::words::{ago, card, heading, home_path, local, row, size};
-use ralph_loop_app::read::facts::RunReading;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::read::status;
 use ralph_loop_app::read::timeline::RunTimeline;
 use ralph_loop_app::trust::repo_file;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 /// Iterations listed.
 const SHOWN: usize = 200;
 
-pub fn show(facts: &RunReading, story: &RunTimeline, out: &Out) -> Result<(), CommandError> {
+pub fn show(facts: &RunSnapshot, story: &RunTimeline, out: &Out) -> Result<(), CommandError> {
     let proof_path = facts.entry.run_dir().proof();
     if out.json {
         let proof =
@@ -53,7 +53,7 @@ pub fn show(facts: &RunReading, story: &RunTimeline, out: &Out) -> Result<(), Co
     Ok(())
 }
 
-fn task(facts: &RunReading, out: &Out) {
+fn task(facts: &RunSnapshot, out: &Out) {
     let spec = &facts.state.spec;
     heading(out, "Task");
     let version =
@@ -67,7 +67,7 @@ fn task(facts: &RunReading, out: &Out) {
     row(out, "spec", &home_path(&facts.entry.run_dir().spec()));
 }
 
-fn settings(facts: &RunReading, out: &Out) {
+fn settings(facts: &RunSnapshot, out: &Out) {
     let spec = &facts.state.spec;
     let settings = &spec.settings;
     heading(out, "Settings");

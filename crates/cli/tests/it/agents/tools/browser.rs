@@ -22,7 +22,7 @@ addEventListener('scroll', () => { document.title = 'at ' + Math.round(scrollY);
 console.error('something is wrong', 42); fetch('/missing'); null.boom();
 </script></body></html>"#;
 
-/// It complains faster than anybody can listen.
+/// A page that logs errors faster than they can be read.
 const LOUD: &str = "<title>Loud</title><p>noise</p><script>let n = 0; setInterval(() => { \
     for (let i = 0; i < 2000; i++) console.error('no ' + n++) }, 0)</script>";
 
@@ -70,7 +70,7 @@ fn chromium() -> bool {
     found
 }
 
-/// Width and height in the head of a PNG.
+/// Width and height from a PNG header.
 fn size(stage: &Stage, number: u32) -> (u32, u32) {
     let bytes = std::fs::read(stage.folder().join(format!("screenshot-{number}.png"))).unwrap();
     assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n");
@@ -78,7 +78,7 @@ fn size(stage: &Stage, number: u32) -> (u32, u32) {
     (number(16), number(20))
 }
 
-/// Processes whose command line has this text.
+/// Finds processes whose command line has this text.
 fn with_argument(text: &str) -> Vec<i32> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -91,13 +91,13 @@ fn with_argument(text: &str) -> Vec<i32> {
     found
 }
 
-/// What the arguments of our browsers have and nobody else's.
-fn ours() -> String {
+/// A part of the arguments that only our browsers have.
+fn browser_argument() -> String {
     format!("ralph-browser-{}-", std::process::id())
 }
 
 #[test]
-fn a_page_is_seen_with_its_errors_and_answers_to_hands() {
+fn browser_shows_page_errors_and_handles_clicks_and_typing() {
     if !chromium() {
         return;
     }
@@ -113,7 +113,7 @@ fn a_page_is_seen_with_its_errors_and_answers_to_hands() {
             touch(json!({"action": "press", "selector": "#name", "value": "Enter"})),
             touch(json!({"action": "scroll", "value": "500"})),
             touch(json!({"action": "wait", "selector": "h1"})),
-            touch(json!({"action": "click", "selector": "#nobody"})),
+            touch(json!({"action": "click", "selector": "#missing"})),
             touch(json!({"action": "click", "selector": "#none"})),
             touch(json!({"action": "click", "selector": "!!"})),
             touch(json!({"action": "click"})),
@@ -128,7 +128,7 @@ fn a_page_is_seen_with_its_errors_and_answers_to_hands() {
             ("screenshot", json!({"selector": "#box"})),
             ("screenshot", json!({"fullPage": true})),
             ("screenshot", json!({})),
-            ("screenshot", json!({"selector": "#nobody"})),
+            ("screenshot", json!({"selector": "#missing"})),
             touch(json!({"action": "click", "selector": "#away"})),
         ]),
         calls(&[("closeBrowser", json!({})), ("closeBrowser", json!({})), ("screenshot", json!({}))]),
@@ -155,7 +155,7 @@ fn a_page_is_seen_with_its_errors_and_answers_to_hands() {
     assert!(fine(&touched[3]).contains("“Entered”"), "{}", touched[3].text);
     assert!(fine(&touched[4]).contains("“at 500”"), "{}", touched[4].text);
     fine(&touched[5]);
-    assert!(refused(&touched[6]).starts_with("no element matches `#nobody`"), "{}", touched[6].text);
+    assert!(refused(&touched[6]).starts_with("no element matches `#missing`"), "{}", touched[6].text);
     assert!(refused(&touched[7]).contains("has no size"), "{}", touched[7].text);
     assert!(refused(&touched[8]).contains("not a valid selector"), "{}", touched[8].text);
     assert!(refused(&touched[9]).contains("needs a `selector`"), "{}", touched[9].text);
@@ -193,11 +193,11 @@ fn a_page_is_seen_with_its_errors_and_answers_to_hands() {
     assert_eq!(fine(&closed[0]), "browser `main` is closed");
     assert_eq!(refused(&closed[1]), "no browser `main` is open; openBrowser opens one");
     refused(&closed[2]);
-    assert_eq!(with_argument(&ours()), Vec::<i32>::new(), "a closed browser leaves no process");
+    assert_eq!(with_argument(&browser_argument()), Vec::<i32>::new(), "a closed browser leaves no process");
 }
 
 #[test]
-fn addresses_that_lead_nowhere_are_words_and_browsers_go_with_the_iteration() {
+fn bad_urls_are_errors_and_browsers_end_with_the_iteration() {
     if !chromium() {
         return;
     }
@@ -220,19 +220,19 @@ fn addresses_that_lead_nowhere_are_words_and_browsers_go_with_the_iteration() {
     let results = script.results(1);
     assert!(refused(&results[0]).contains("ERR_CONNECTION_REFUSED"), "{}", results[0].text);
     assert!(refused(&results[1]).contains("leads out"), "{}", results[1].text);
-    assert!(refused(&results[2]).contains("no address"), "{}", results[2].text);
+    assert!(refused(&results[2]).contains("isn't a URL"), "{}", results[2].text);
     assert!(fine(&results[3]).contains("“From a file”"), "{}", results[3].text);
     let loud = fine(&results[4]);
     assert!(
         loud.contains("“Loud”") && loud.contains("- console: no 0\n") && loud.contains(" more\n"),
         "{loud}"
     );
-    assert!(!with_argument(&ours()).is_empty());
+    assert!(!with_argument(&browser_argument()).is_empty());
     agent.release_resources(ReleaseWhen::Idle);
-    assert_eq!(with_argument(&ours()), Vec::<i32>::new());
+    assert_eq!(with_argument(&browser_argument()), Vec::<i32>::new());
     let left = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
     assert!(
-        !left.into_iter().any(|e| e.file_name().to_string_lossy().starts_with(&ours())),
+        !left.into_iter().any(|e| e.file_name().to_string_lossy().starts_with(&browser_argument())),
         "no profile is left"
     );
 }

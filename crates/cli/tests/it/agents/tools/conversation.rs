@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 #[test]
-fn done_writes_its_file_starts_a_wish_and_ends_the_session() {
+fn done_writes_its_file_and_ends_the_session() {
     let stage = Stage::new();
     let played = stage.play(vec![
         calls(&[("writeFile", json!({"path": "a.txt", "content": "x"}))]),
@@ -35,7 +35,7 @@ fn done_writes_its_file_starts_a_wish_and_ends_the_session() {
 }
 
 #[test]
-fn a_model_that_stops_has_completed_and_one_that_says_nothing_is_empty() {
+fn model_stop_completes_the_session_and_silence_is_empty() {
     let stage = Stage::new();
     let played = stage.play(vec![calls(&[("exec", json!({"command": "true"}))]), says("Stopped here.")]);
     assert_eq!((played.report.end, played.report.wishes.done), (SessionEnd::Completed, false));
@@ -50,7 +50,7 @@ fn a_model_that_stops_has_completed_and_one_that_says_nothing_is_empty() {
 }
 
 #[test]
-fn an_answer_that_was_cut_may_go_on_a_few_times() {
+fn truncated_answer_is_continued_a_few_times() {
     let stage = Stage::new();
     let cut = ModelReply { stop: StopReason::MaxTokens, ..says("half a") };
     let played = stage.play(vec![cut.clone(), says("whole")]);
@@ -59,7 +59,7 @@ fn an_answer_that_was_cut_may_go_on_a_few_times() {
 }
 
 #[test]
-fn tokens_end_a_session_after_a_warning() {
+fn token_limit_warns_then_ends_the_session() {
     let mut stage = Stage::new();
     stage.config.max_tokens_per_iteration = Some(1000);
     let look = || calls(&[("listFiles", json!({}))]);
@@ -71,7 +71,7 @@ fn tokens_end_a_session_after_a_warning() {
 }
 
 #[test]
-fn a_provider_that_tells_no_tokens_is_bounded_too() {
+fn token_limit_holds_without_reported_usage() {
     let mut stage = Stage::new();
     stage.config.max_tokens_per_iteration = Some(500);
     let silent = ModelReply { tokens: None, ..calls(&[("exec", json!({"command": "seq 1 40"}))]) };
@@ -82,7 +82,7 @@ fn a_provider_that_tells_no_tokens_is_bounded_too() {
 }
 
 #[test]
-fn money_ends_a_session() {
+fn cost_limit_ends_the_session() {
     let mut stage = Stage::new();
     stage.budget = Some(Usd::from_dollars(0.5));
     let played = stage.play(vec![costing(calls(&[("listFiles", json!({}))]), 600_000)]);
@@ -97,7 +97,7 @@ fn money_ends_a_session() {
 }
 
 #[test]
-fn the_fallback_takes_over_for_the_rest_of_the_session() {
+fn fallback_model_takes_over_for_the_rest_of_the_session() {
     let mut stage = Stage::new();
     stage.config.fallback_profile = Some("second".into());
     let script = Script::answering(|turn, profile, _| match (profile.name.as_str(), turn) {
@@ -119,7 +119,7 @@ fn the_fallback_takes_over_for_the_rest_of_the_session() {
 }
 
 #[test]
-fn the_prompt_goes_out_in_its_cached_parts() {
+fn prompt_is_sent_in_cached_parts() {
     let mut stage = Stage::new();
     stage.stable = vec![6, 11];
     let script = Script::of(vec![says("ok")]);
@@ -142,7 +142,7 @@ fn the_prompt_goes_out_in_its_cached_parts() {
 }
 
 #[test]
-fn a_cancelled_session_ends_with_its_command() {
+fn cancelling_a_session_stops_its_command() {
     let mut stage = Stage::new();
     stage.cancel_at = Some("going");
     let played = stage.play(vec![calls(&[
@@ -156,7 +156,7 @@ fn a_cancelled_session_ends_with_its_command() {
 }
 
 #[test]
-fn a_session_past_its_time_ends_with_its_command() {
+fn session_timeout_stops_its_command() {
     let mut stage = Stage::new();
     stage.timeout = Duration::from_millis(400);
     let played = stage.play(vec![calls(&[("exec", json!({"command": "sleep 1000"}))])]);
@@ -183,7 +183,7 @@ fn double() -> Box<dyn CustomTool> {
 }
 
 #[test]
-fn tools_of_the_calling_program_work_and_their_mistakes_are_words() {
+fn custom_tools_work_and_their_errors_reach_the_model() {
     let stage = Stage::new();
     stage.write("a.txt", "");
     let one = |n: i64| ("double", json!({"n": n}));
@@ -207,7 +207,7 @@ fn tools_of_the_calling_program_work_and_their_mistakes_are_words() {
 }
 
 #[test]
-fn the_built_in_tools_can_be_left_out() {
+fn built_in_tools_can_be_disabled() {
     let mut stage = Stage::new();
     stage.config.disable_default_tools = true;
     let script = Script::of(vec![calls(&[("exec", json!({"command": "true"}))]), says("ok")]);
@@ -219,7 +219,7 @@ fn the_built_in_tools_can_be_left_out() {
 }
 
 #[test]
-fn a_custom_prompt_replaces_the_guide() {
+fn custom_prompt_replaces_the_guide() {
     let mut stage = Stage::new();
     let script = Script::of(Vec::new());
     insta::assert_snapshot!("guide", stage.agent(&script).preamble());
@@ -229,7 +229,7 @@ fn a_custom_prompt_replaces_the_guide() {
 }
 
 #[test]
-fn old_pictures_leave_a_long_conversation() {
+fn old_images_are_dropped_from_a_long_conversation() {
     let stage = Stage::new();
     let script = Script::answering(|turn, _, _| {
         Ok(if turn < 13 { calls(&[("double", json!({"n": turn as i64 - 20}))]) } else { says("ok") })
@@ -248,7 +248,7 @@ fn old_pictures_leave_a_long_conversation() {
 }
 
 #[test]
-fn the_results_of_one_reply_are_bounded_together() {
+fn tool_results_of_one_reply_share_a_size_limit() {
     let stage = Stage::new();
     stage.write("big.txt", &"0123456789 0123456789 0123456789\n".repeat(1400));
     let read = ("readFile", json!({"path": "big.txt"}));

@@ -5,7 +5,7 @@ use serde_json::json;
 use std::os::unix::fs::symlink;
 
 #[test]
-fn commands_show_their_end_and_keep_the_whole() {
+fn commands_return_the_output_tail_and_keep_all_of_it() {
     let stage = Stage::new();
     let result = stage.call("exec", json!({"command": "seq 1 200; echo problem >&2; exit 3"}));
     let text = fine(&result);
@@ -24,7 +24,7 @@ fn commands_show_their_end_and_keep_the_whole() {
 }
 
 #[test]
-fn commands_know_their_folder_their_time_and_their_shell() {
+fn commands_take_folder_timeout_and_shell() {
     let stage = Stage::new();
     stage.write("sub/x", "");
     let played = stage.play(vec![
@@ -56,9 +56,9 @@ fn commands_know_their_folder_their_time_and_their_shell() {
 }
 
 #[test]
-fn independent_calls_run_at_the_same_time_and_answer_in_order() {
+fn independent_calls_run_in_parallel_and_answer_in_order() {
     let stage = Stage::new();
-    // Each waits for the other: one after the other, neither would end.
+    // Each waits for the other, so run sequentially they would never end.
     let meet = |mine: &str, other: &str| {
         let script = format!("touch {mine}; until [ -e {other} ]; do sleep 0.01; done; echo {mine}");
         ("exec", json!({"command": script, "timeout": 60}))
@@ -72,7 +72,7 @@ fn independent_calls_run_at_the_same_time_and_answer_in_order() {
 }
 
 #[test]
-fn writes_stay_in_their_order_between_commands() {
+fn writes_keep_their_order_between_commands() {
     let stage = Stage::new();
     let put = |text: &str| ("writeFile", json!({"path": "d/f", "content": text}));
     let show = || ("exec", json!({"command": "cat d/f"}));
@@ -92,7 +92,7 @@ fn writes_stay_in_their_order_between_commands() {
 }
 
 #[test]
-fn files_are_read_listed_and_missed() {
+fn files_are_read_and_listed_and_missing_ones_are_errors() {
     let stage = Stage::new();
     stage.write("src/main.rs", "fn main() {}\n");
     stage.write("src/deep/lib.rs", "");
@@ -125,7 +125,7 @@ fn files_are_read_listed_and_missed() {
 }
 
 #[test]
-fn no_tool_leaves_the_workspace_or_touches_what_is_not_the_agents() {
+fn tools_stay_in_the_workspace_and_off_protected_files() {
     let mut stage = Stage::new();
     stage.protected = vec!["tests/**".into(), "Makefile".into()];
     let outside = tempfile::tempdir().unwrap();

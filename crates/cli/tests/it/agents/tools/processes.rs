@@ -5,7 +5,7 @@ use ralph_loop_domain::model::Message;
 use ralph_loop_domain::ports::{Agent as _, ReleaseWhen};
 use serde_json::{Value, json};
 
-/// A server that says where it is, with a grandchild in a session of its own.
+/// A server that prints its address, with a grandchild in a separate session.
 const SERVER: &str = "echo $$ > main; setsid sh -c 'echo $$ > far; exec sleep 1000' & \
     until [ -s far ]; do sleep 0.01; done; echo ready at http://localhost:4567/app; wait";
 
@@ -18,7 +18,7 @@ fn start(name: &str, command: &str, signal: Option<&str>) -> (&'static str, Valu
 }
 
 #[test]
-fn a_server_is_started_seen_and_stopped_with_everything_below_it() {
+fn background_server_is_listed_and_stopped_with_its_children() {
     let stage = Stage::new();
     let script = Script::of(vec![
         calls(&[start("web", SERVER, Some("ready at"))]),
@@ -42,7 +42,7 @@ fn a_server_is_started_seen_and_stopped_with_everything_below_it() {
 }
 
 #[test]
-fn the_same_name_twice_ends_the_first() {
+fn starting_the_same_name_again_ends_the_first_process() {
     let stage = Stage::new();
     let again = SERVER.replace("> main", "> main2").replace("far", "far2");
     let script = Script::of(vec![
@@ -60,11 +60,11 @@ fn the_same_name_twice_ends_the_first() {
     assert!(alive(stage.pid("main2")) && alive(stage.pid("far2")));
     drop(agent);
     assert!(!alive(stage.pid("main2")) && !alive(stage.pid("far2")), "nothing outlives its agent");
-    assert_eq!(children(), ["ralph-guard"], "only the sandbox's own guard is left, and nobody unwaited for");
+    assert_eq!(children(), ["ralph-guard"], "only the sandbox's own guard is left, and no zombie");
 }
 
 #[test]
-fn one_that_is_never_ready_or_ends_at_once_says_so_with_its_last_words() {
+fn process_that_never_becomes_ready_reports_its_last_output() {
     let stage = Stage::new();
     let slow = json!({"name": "slow", "command": "echo still compiling; exec sleep 1000", "readySignal": "Ready in \\d+", "readyTimeout": 1});
     let played = stage.play(vec![
@@ -73,7 +73,7 @@ fn one_that_is_never_ready_or_ends_at_once_says_so_with_its_last_words() {
             start("broken", "echo port 80 is taken >&2; exit 3", Some("ready")),
             start("missing", "no-such-program-here", None),
             ("startProcess", json!({"name": "x", "command": "true", "cwd": "../.."})),
-            ("getProcessOutput", json!({"name": "nobody"})),
+            ("getProcessOutput", json!({"name": "unknown"})),
         ]),
         says("ok"),
     ]);
@@ -92,7 +92,7 @@ fn one_that_is_never_ready_or_ends_at_once_says_so_with_its_last_words() {
 }
 
 #[test]
-fn a_process_is_asked_politely_and_then_made_to_end() {
+fn process_gets_sigterm_then_sigkill() {
     let stage = Stage::new();
     let polite = "trap 'echo bye > bye; exit 0' TERM; echo up; while :; do sleep 0.02; done";
     let stubborn = "trap '' TERM; echo $$ > stubborn; echo up; while :; do sleep 0.02; done";
@@ -113,7 +113,7 @@ fn a_process_is_asked_politely_and_then_made_to_end() {
 }
 
 #[test]
-fn a_signal_is_found_in_pieces_and_under_a_flood() {
+fn ready_text_is_found_in_split_and_flooded_output() {
     let stage = Stage::new();
     let flood = "printf 'Rea'; sleep 0.05; printf 'dy now'; seq 1 200000; exec sleep 1000";
     let result =
@@ -122,7 +122,7 @@ fn a_signal_is_found_in_pieces_and_under_a_flood() {
 }
 
 #[test]
-fn variables_and_folders_reach_a_process() {
+fn process_gets_its_variables_and_folder() {
     let stage = Stage::new();
     stage.write("web/x", "");
     let input = json!({"name": "env", "command": "echo $GREETING from ${PWD##*/}; exec sleep 1000", "cwd": "web",
@@ -132,9 +132,9 @@ fn variables_and_folders_reach_a_process() {
 }
 
 #[test]
-fn the_next_session_hears_of_what_runs_and_of_what_broke() {
+fn next_session_sees_running_and_failed_processes() {
     let stage = Stage::new();
-    // Goes on until it sees the end of the second process.
+    // Waits until it sees the end of the second process.
     let script = Script::answering(|_, _, asked| {
         let heard = match asked.messages.last() {
             Some(Message::ToolResults { results }) => results[0].text.as_str(),
@@ -165,14 +165,14 @@ fn the_next_session_hears_of_what_runs_and_of_what_broke() {
     assert!(told.starts_with("stop") && told.contains("## Processes of earlier sessions"), "{told}");
     assert!(told.contains("- `brittle` exited with code 7 and is gone"), "{told}");
     assert!(told.contains("- `web` running for ") && told.contains("at http://localhost:4567/app"), "{told}");
-    assert!(alive(stage.pid("main")), "a server goes on");
+    assert!(alive(stage.pid("main")), "a server keeps running");
     agent.release_resources(ReleaseWhen::Everything);
     assert!(!alive(stage.pid("main")) && !alive(stage.pid("far")));
     assert_eq!(next(), "stop");
 }
 
 #[test]
-fn a_session_that_is_cancelled_while_it_waits_ends_at_once() {
+fn session_cancelled_while_waiting_ends_at_once() {
     let mut stage = Stage::new();
     stage.cancel_at = Some("> startProcess");
     let played = stage.play(vec![calls(&[start("slow", "exec sleep 1000", Some("never"))])]);

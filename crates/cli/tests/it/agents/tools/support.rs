@@ -70,7 +70,7 @@ impl Stage {
         std::fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
         std::fs::write(self.path(name), content).unwrap();
     }
-    /// The process whose id stands in a file.
+    /// The process with the id in a file.
     pub fn pid(&self, name: &str) -> i32 {
         self.read(name).trim().parse().unwrap()
     }
@@ -93,7 +93,7 @@ impl Stage {
         )
     }
 
-    /// One session of `agent`.
+    /// Runs one session of `agent`.
     pub fn session(&self, agent: &ToolsAgent, prompt: &str) -> (SessionReport, RecordingSink) {
         let mut told = RecordingSink { cancel_at: self.cancel_at, ..RecordingSink::default() };
         let run = RunId::from("r1");
@@ -114,11 +114,11 @@ impl Stage {
             folder: self.folder.path(),
         };
         let report = agent.session(&request, &self.sandbox, &mut told).unwrap();
-        told.pairs_are_whole();
+        told.assert_calls_have_results();
         (report, told)
     }
 
-    /// A session in which the model gives these replies, one after the other.
+    /// Runs a session in which the model gives these replies in turn.
     pub fn play(&self, replies: Vec<ModelReply>) -> Played {
         let script = Script::of(replies);
         let agent = self.agent(&script);
@@ -132,7 +132,7 @@ impl Stage {
     }
 }
 
-/// What came of a session.
+/// The outcome of a session.
 pub struct Played {
     pub report: SessionReport,
     pub told: RecordingSink,
@@ -140,7 +140,7 @@ pub struct Played {
 }
 
 impl Played {
-    /// What the model was told after its `turn`th reply (from 1) about its call `at` (from 0).
+    /// The tool result that the model got after reply `turn` (from 1) for call `at` (from 0).
     pub fn result(&self, turn: usize, at: usize) -> ToolResult {
         self.script.results(turn)[at].clone()
     }
@@ -148,7 +148,7 @@ impl Played {
 
 type ReplyFn = dyn Fn(usize, &Profile, &ModelRequest) -> Result<ModelReply, ModelError> + Send + Sync;
 
-/// A model that answers as a function of the turn says, and remembers what it was asked.
+/// A model whose answers come from a function of the turn; it records its requests.
 pub struct Script {
     answer: Box<ReplyFn>,
     pub asked: Mutex<Vec<ModelRequest>>,
@@ -216,12 +216,12 @@ fn reply(parts: Vec<ReplyPart>, stop: StopReason) -> ModelReply {
     ModelReply { parts, stop, tokens, cost: None, model: None, tries: 1 }
 }
 
-/// The model says something and stops.
+/// A reply with text that ends the turn.
 pub fn says(text: &str) -> ModelReply {
     reply(vec![ReplyPart::Text { text: text.into() }], StopReason::EndTurn)
 }
 
-/// The model calls tools.
+/// A reply with tool calls.
 pub fn calls(all: &[(&str, Value)]) -> ModelReply {
     let parts = all.iter().enumerate().map(|(at, (name, input))| {
         ReplyPart::ToolCall(ToolCall { id: format!("call-{at}"), name: (*name).into(), input: input.clone() })
@@ -235,7 +235,7 @@ pub fn costing(mut reply: ModelReply, input: u64) -> ModelReply {
     reply
 }
 
-/// Remembers what a session told.
+/// Records the events of a session.
 #[derive(Default)]
 pub struct RecordingSink {
     pub output: String,
@@ -248,7 +248,7 @@ pub struct RecordingSink {
 }
 
 impl RecordingSink {
-    fn pairs_are_whole(&self) {
+    fn assert_calls_have_results(&self) {
         let mut started: Vec<u32> = self.started.iter().map(|a| a.number).collect();
         let mut finished: Vec<u32> = self.finished.iter().map(|a| a.number).collect();
         started.sort_unstable();
@@ -286,14 +286,14 @@ impl SessionSink for RecordingSink {
     }
 }
 
-/// Whether a process lives; one that nobody has waited for does not.
+/// Whether a process runs; a zombie doesn't count.
 pub fn alive(pid: i32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     let state = stat.rsplit(')').next().unwrap().trim_start().chars().next().unwrap();
     !matches!(state, 'Z' | 'X')
 }
 
-/// Children of this process that are guards, or that nobody has waited for.
+/// Children of this process that are guards or zombies.
 pub fn children() -> Vec<String> {
     let me = std::process::id().to_string();
     let mut found = Vec::new();
@@ -314,14 +314,14 @@ pub fn refused(result: &ToolResult) -> &str {
     &result.text
 }
 
-/// The text of a result that must be none.
+/// The text of a result that must not be an error.
 #[track_caller]
 pub fn fine(result: &ToolResult) -> &str {
     assert!(!result.is_error, "{}", result.text);
     &result.text
 }
 
-/// The root of a stage, as its sandbox knows it.
+/// The stage's root, as its sandbox sees it.
 pub fn root(stage: &Stage) -> &Path {
     stage.sandbox.root()
 }

@@ -15,14 +15,14 @@ struct Counting;
 static COUNTING: Counting = Counting;
 
 fn add(bytes: isize) {
-    // A thread that ends has no counters any more.
+    // An ending thread has no counters any more.
     let _ = NOW.try_with(|now| {
         now.set(now.get() + bytes);
         let _ = MOST.try_with(|most| most.set(most.get().max(now.get())));
     });
 }
 
-// SAFETY: every call goes to the system's allocator as it is; the counters are plain numbers of this thread.
+// SAFETY: every call is passed unchanged to the system's allocator; the counters are plain numbers of this thread.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size() as isize);
@@ -41,13 +41,13 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Counts from here.
+/// Starts to count.
 pub fn begin() {
     NOW.set(0);
     MOST.set(0);
 }
 
-/// The most that this thread had at once since.
-pub fn most() -> usize {
+/// This thread's peak memory since then.
+pub fn peak() -> usize {
     usize::try_from(MOST.get()).unwrap_or(0)
 }

@@ -1,6 +1,6 @@
-//! Makes inputs from inputs: bytes are turned, taken out, doubled, and words that readers look for are put in.
+//! Mutates inputs: flips, removes and repeats bytes, and inserts words that readers look for.
 
-/// Words and numbers at which readers decide something.
+/// Words and numbers that readers branch on.
 const WORDS: &[&str] = &[
     "\n",
     "\r\n",
@@ -90,7 +90,7 @@ const WORDS: &[&str] = &[
     "\u{2028}",
 ];
 
-/// Makes inputs; the same ones for the same seed.
+/// Generates inputs; the same ones for the same seed.
 pub struct Mutator {
     state: u64,
 }
@@ -107,12 +107,12 @@ impl Mutator {
         self.state
     }
 
-    /// A number below `end`; 0 where there is none.
+    /// A number below `end`; 0 if there is none.
     fn below(&mut self, end: usize) -> usize {
         if end == 0 { 0 } else { (self.number() % end as u64) as usize }
     }
 
-    /// An input made from one of the pool.
+    /// Mutates an input of the pool.
     pub fn next(&mut self, pool: &[Vec<u8>]) -> Vec<u8> {
         let mut input = pool.get(self.below(pool.len())).cloned().unwrap_or_default();
         for _ in 0..=self.below(6) {

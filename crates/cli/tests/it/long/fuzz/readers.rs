@@ -1,4 +1,4 @@
-//! The readers. Each returns a number for what it has seen, so that inputs which lead somewhere new are gone on from.
+//! The readers. Each returns a number for what it has seen, so that inputs with a new number are mutated further.
 
 use ralph_loop_agents::actions::{Action, intake, patch};
 use ralph_loop_agents::cli::replay;
@@ -29,7 +29,7 @@ pub fn hash(of: impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// The words of an error without what was read: its kind.
+/// An error's text without the quoted input: its kind.
 fn kind(error: impl std::fmt::Display) -> u64 {
     let text = error.to_string();
     hash(text.chars().filter(|c| c.is_ascii_alphabetic()).take(60).collect::<String>())
@@ -39,14 +39,14 @@ fn text(input: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(input)
 }
 
-/// A frozen definition to fold events over.
+/// A frozen definition for folding events.
 fn a_spec() -> ralph_loop_task::spec::RunSpec {
     let text = include_bytes!("corpus/spec/of-a-run.json");
     ralph_loop_journal::folder::snapshot::parse_spec(Path::new("spec.json"), text)
         .expect("the kept definition")
 }
 
-/// Lines of a journal: read, told, folded, decided on.
+/// Lines of a journal: parsed, printed, folded, and used for decisions.
 pub fn journal(input: &[u8]) -> u64 {
     let mut state = RunState::new(a_spec());
     let mut seen = Vec::new();
@@ -64,7 +64,7 @@ pub fn journal(input: &[u8]) -> u64 {
     let step = decide(&state);
     view(&state, &ViewContext::default());
     seen.push(hash(std::mem::discriminant(&step)));
-    // The very file, as every command reads it.
+    // The original file, as every command reads it.
     let folder = folder();
     std::fs::write(folder.path().join("events.jsonl"), input).expect("a journal");
     let read =
@@ -89,7 +89,7 @@ pub fn spec(input: &[u8]) -> u64 {
     }
 }
 
-/// Letters of an inbox.
+/// Controls in an inbox.
 pub fn inbox(input: &[u8]) -> u64 {
     let folder = folder();
     let run = RunDir::at(folder.path());
@@ -241,7 +241,7 @@ fn session(format: OutputFormat, bytes: &[u8], code: i32, chunk: usize) -> Sessi
     replay(format, pieces, &outcome, jiff::Timestamp::UNIX_EPOCH, &mut Deaf)
 }
 
-/// What agents print, in each of their formats; the result does not depend on the pieces in which it comes.
+/// Agent output in every format; the result doesn't depend on chunk borders.
 pub fn agent_streams(input: &[u8]) -> u64 {
     let [choice, size, bytes @ ..] = input else { return 0 };
     let format = FORMATS[usize::from(*choice) % FORMATS.len()];
@@ -259,7 +259,7 @@ pub fn agent_streams(input: &[u8]) -> u64 {
     hash(seen)
 }
 
-/// Answers of models, on every wire.
+/// Model answers on every wire.
 pub fn model_streams(input: &[u8]) -> u64 {
     let [size, bytes @ ..] = input else { return 0 };
     let pieces: Vec<&[u8]> = bytes.chunks(usize::from(*size).max(1)).collect();
@@ -273,7 +273,7 @@ pub fn model_streams(input: &[u8]) -> u64 {
     hash(seen)
 }
 
-/// A model's answer in actions, and a diff in it.
+/// A model's answer as actions, with a diff.
 pub fn model_actions(input: &[u8]) -> u64 {
     let text = text(input);
     let mut seen = Vec::new();
@@ -298,20 +298,20 @@ pub fn model_actions(input: &[u8]) -> u64 {
     hash(seen)
 }
 
-/// What git prints, and its index.
+/// Git output, and git's index.
 pub fn git_answers(input: &[u8]) -> u64 {
     let [size, bytes @ ..] = input else { return 0 };
     let cut = ralph_loop_git::read_anything(bytes, usize::from(*size) + 1);
     hash((cut, ralph_loop_git::read_anything(bytes, bytes.len().max(1))))
 }
 
-/// The archive in which a sandbox elsewhere sends files.
+/// The archive in which a remote sandbox sends files.
 pub fn archive(input: &[u8]) -> u64 {
     let held = ralph_loop_sandbox::hosted::read_anything(input);
     hash(if held == 0 { 0 } else { held.ilog2() })
 }
 
-/// What a command inside says to the proxy.
+/// Requests of a sandboxed command to the proxy.
 pub fn proxy(input: &[u8]) -> u64 {
     let host = ralph_loop_sandbox::egress::read_anything(input);
     if let Some(host) = &host {
@@ -320,7 +320,7 @@ pub fn proxy(input: &[u8]) -> u64 {
     hash(host.map(|host| host.len()))
 }
 
-/// What test runners print.
+/// Test runner output.
 pub fn test_output(input: &[u8]) -> u64 {
     let text = text(input);
     let mut report = ralph_loop_proof::report::scanner::TestScanner::default();
@@ -338,7 +338,7 @@ pub fn test_output(input: &[u8]) -> u64 {
     ))
 }
 
-/// Patches of an agent, and the files that checks lead to.
+/// An agent's patches, and the files that checks refer to.
 pub fn patches(input: &[u8]) -> u64 {
     let text = text(input);
     let found = ralph_loop_proof::suppressions::added(&text).len();
@@ -350,7 +350,7 @@ pub fn patches(input: &[u8]) -> u64 {
     hash((found, inline))
 }
 
-/// What is shown of others' texts: nothing that steers a terminal is left.
+/// Sanitized text: no control sequence is left.
 pub fn terminal(input: &[u8]) -> u64 {
     let text = text(input);
     let mut stream = sanitize::BlockStream::default();
@@ -371,7 +371,7 @@ pub fn terminal(input: &[u8]) -> u64 {
     hash(line.len() == text.len())
 }
 
-/// Redaction: a known value is in nothing that comes out, in whatever pieces it goes in.
+/// Redaction: no output has a known secret, however the input is split.
 pub fn secrets(input: &[u8]) -> u64 {
     const VALUE: &str = "Zq7-long-secret/Value+9";
     let redactor = Redactor::new([("SECRET_KEY", VALUE)]);
@@ -390,7 +390,7 @@ pub fn secrets(input: &[u8]) -> u64 {
     hash(redactor.text(&text(input)).len() == input.len())
 }
 
-/// Paths, queries and bodies that somebody sends to a server.
+/// Paths, queries and bodies of server requests.
 pub fn server_requests(input: &[u8]) -> u64 {
     let (understood, stays) = ralph_loop_server::routes::read_anything(input);
     assert!(stays, "a path leads out of the workspace");

@@ -1,4 +1,4 @@
-//! A machine on which a real agent CLI talks to the scripted model server and to nobody else.
+//! A machine on which a real agent CLI talks only to the scripted model server.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::disallowed_methods, reason = "tests start processes")]
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The folder of the CLIs' programs, installed where need be; `None` (with a word why) where they are left out.
+/// The folder of the CLIs' programs, installed if needed; `None` (with a printed reason) if they are skipped.
 pub fn programs() -> Option<PathBuf> {
     if std::env::var("RALPH_REAL_CLIS").is_ok_and(|value| value == "0") {
         skip("the real agent CLIs are left out (RALPH_REAL_CLIS=0)");
@@ -67,7 +67,7 @@ impl Machine {
         TestEnv::finish(&mut self.command(repo, base_url, args))
     }
 
-    /// The same, not started yet.
+    /// The same command, not started yet.
     pub fn command(&self, repo: &TestRepo<'_>, base_url: &str, args: &[&str]) -> Command {
         self.settings(base_url);
         let mut command = self.env.ralph_command(&repo.dir, args);
@@ -76,7 +76,7 @@ impl Machine {
         command
     }
 
-    /// What the CLI takes from its environment.
+    /// The CLI's environment variables.
     fn vars(&self, base_url: &str) -> Vec<(&'static str, String)> {
         let v1 = format!("{base_url}/v1");
         let set = |pairs: &[(&'static str, &str)]| pairs.iter().map(|(k, v)| (*k, (*v).to_owned())).collect();
@@ -98,7 +98,7 @@ impl Machine {
                     ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
                     ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
                     ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
-                    // It installs a package into every new home, and waits for the registry.
+                    // It installs a package into every new home and needs the registry.
                     ("npm_config_offline", "true"),
                 ])
             }
@@ -110,7 +110,7 @@ impl Machine {
         }
     }
 
-    /// What the CLI wants in its home folder.
+    /// Creates the files that the CLI needs in its home folder.
     fn settings(&self, base_url: &str) {
         let (file, text) = match self.cli {
             "codex" => (".codex/config.toml", codex_settings(base_url)),
@@ -123,12 +123,12 @@ impl Machine {
         std::fs::write(file, text).unwrap();
     }
 
-    /// How a session of the CLI ends in a scenario, as `ralph probe` tells it.
+    /// How a CLI session ends in a scenario, as reported by `ralph probe`.
     pub fn probe(&self, server: &ModelServer, scenario: &str) -> Value {
         self.probe_at(&server.base_url(scenario, "probe"), scenario)
     }
 
-    /// How a session ends where nobody is logged in.
+    /// How a session ends without a login.
     pub fn probe_without_key(&self, server: &ModelServer) -> Value {
         let repo = self.repo("nokey");
         let mut command =
@@ -139,7 +139,7 @@ impl Machine {
         TestEnv::finish(&mut command).json()[0].clone()
     }
 
-    /// The same with any address.
+    /// The same with any URL.
     pub fn probe_at(&self, base_url: &str, name: &str) -> Value {
         let repo = self.repo(name);
         let done = self.ralph(&repo, base_url, &["probe", "--json", "--timeout", "400"]);

@@ -1,4 +1,4 @@
-//! The plugin and the hooks, inside the real CLIs: what is refused does not run, what is asked for reaches the model.
+//! The plugin and the hooks in the real CLIs: refused commands don't run, and requested data reaches the model.
 
 use super::machine::{Machine, programs};
 use crate::surface::serve::machine::Served;
@@ -15,7 +15,7 @@ const TASKS: &str = r#"{"project":"Greeting","branchName":"ralph/greeting","desc
 {"id":"US-003","title":"The third file","description":"Make three.txt.","acceptanceCriteria":["`three.txt` holds 3"],"priority":3,"passes":false,"notes":"","dependsOn":["US-002"]}]}
 "#;
 
-/// All that the model was sent in a run, as one text.
+/// All model requests of a run as one text.
 fn sent(server: &ModelServer, scenario: &str, run: &str) -> String {
     server.requests(scenario, run).iter().map(|request| request.body.to_string()).collect()
 }
@@ -52,7 +52,7 @@ fn the_plugin_passes_the_clis_own_validation_and_installs_in_one_step() {
     assert_eq!(plugin("status")["installed"], false);
 }
 
-/// Commands that the guard refuses, one per technique; each would leave a mark.
+/// Commands that the guard refuses, one per technique; each would leave a marker file.
 const REFUSED: &[&str] = &[
     "touch mark-plain; sudo -n true",
     "x=su; y=do; touch mark-variable; $x$y -n true",
@@ -89,7 +89,7 @@ fn refused_commands_do_not_run(cli: &'static str) {
     server.script("guard", Script::turns(turns));
     let machine = Machine::new(cli, &programs);
     let repo = machine.repo("repo");
-    // Settings of the repo do not take the guard out.
+    // Repo settings can't disable the guard.
     repo.write(".gemini/settings.json", r#"{"hooksConfig": {"enabled": false}}"#);
     repo.write(".claude/settings.json", r#"{"disableAllHooks": true}"#);
     let url = server.base_url("guard", cli);
@@ -105,32 +105,32 @@ fn refused_commands_do_not_run(cli: &'static str) {
 }
 
 #[test]
-fn claude_does_not_run_what_the_guard_refuses() {
+fn claude_runs_no_refused_command() {
     refused_commands_do_not_run("claude");
 }
 
 #[test]
-fn codex_does_not_run_what_the_guard_refuses() {
+fn codex_runs_no_refused_command() {
     refused_commands_do_not_run("codex");
 }
 
 #[test]
-fn gemini_does_not_run_what_the_guard_refuses() {
+fn gemini_runs_no_refused_command() {
     refused_commands_do_not_run("gemini");
 }
 
-/// A guard that hangs, and then one that is gone: what it would have refused does not run.
-fn nothing_runs_without_an_answer_of_the_guard(cli: &'static str) {
+/// A guard that hangs, and then a missing one: refused commands don't run.
+fn runs_nothing_if_the_guard_does_not_answer(cli: &'static str) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let turns = [Action::shell("touch mark-slow"), Action::shell("touch mark-missing"), Action::text(DONE)];
     let machine = Machine::new(cli, &programs);
-    // The answers wait until the guard is another one.
+    // The model's answers wait until the guard is replaced.
     let replaced = ["slow", "missing"].map(|guard| machine.env.path(guard));
     let held = |turn: usize| Fault::always(FaultKind::Held { until: replaced[turn].clone() }).at_turn(turn);
     server.script("silent", Script::turns(turns).with_fault(held(0)).with_fault(held(1)));
     let repo = machine.repo("repo");
-    // The hooks name the program that started the run; that is taken away from under it.
+    // The hooks call the program that started the run; this removes it.
     let program = machine.env.path("own/ralph");
     std::fs::create_dir_all(program.parent().unwrap()).unwrap();
     std::fs::copy(env!("CARGO_BIN_EXE_ralph"), &program).unwrap();
@@ -167,32 +167,32 @@ fn nothing_runs_without_an_answer_of_the_guard(cli: &'static str) {
 }
 
 #[test]
-fn claude_runs_nothing_without_an_answer_of_the_guard() {
-    nothing_runs_without_an_answer_of_the_guard("claude");
+fn claude_runs_nothing_if_the_guard_does_not_answer() {
+    runs_nothing_if_the_guard_does_not_answer("claude");
 }
 
 #[test]
-fn codex_runs_nothing_without_an_answer_of_the_guard() {
-    nothing_runs_without_an_answer_of_the_guard("codex");
+fn codex_runs_nothing_if_the_guard_does_not_answer() {
+    runs_nothing_if_the_guard_does_not_answer("codex");
 }
 
 #[test]
-fn gemini_runs_nothing_without_an_answer_of_the_guard() {
-    nothing_runs_without_an_answer_of_the_guard("gemini");
+fn gemini_runs_nothing_if_the_guard_does_not_answer() {
+    runs_nothing_if_the_guard_does_not_answer("gemini");
 }
 
 #[test]
-fn qwen_runs_nothing_without_an_answer_of_the_guard() {
-    nothing_runs_without_an_answer_of_the_guard("qwen");
+fn qwen_runs_nothing_if_the_guard_does_not_answer() {
+    runs_nothing_if_the_guard_does_not_answer("qwen");
 }
 
 #[test]
-fn opencode_runs_nothing_without_an_answer_of_the_guard() {
-    nothing_runs_without_an_answer_of_the_guard("opencode");
+fn opencode_runs_nothing_if_the_guard_does_not_answer() {
+    runs_nothing_if_the_guard_does_not_answer("opencode");
 }
 
 #[test]
-fn hooks_of_a_repo_stay_silent_in_codex() {
+fn codex_ignores_repo_hooks() {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let machine = Machine::new("codex", &programs);
@@ -207,16 +207,16 @@ fn hooks_of_a_repo_stay_silent_in_codex() {
 }
 
 #[test]
-fn qwen_does_not_run_what_the_guard_refuses() {
+fn qwen_runs_no_refused_command() {
     refused_commands_do_not_run("qwen");
 }
 
 #[test]
-fn opencode_does_not_run_what_the_guard_refuses() {
+fn opencode_runs_no_refused_command() {
     refused_commands_do_not_run("opencode");
 }
 
-/// A session that does one story, stops without a commit, is told so, commits and stops.
+/// A session that does one story, stops without a commit, gets the reminder, commits and stops.
 fn story(number: usize, name: &str, last: bool) -> Vec<Turn> {
     let file = ["one", "two", "three"][number - 1];
     let edit = format!(
@@ -246,8 +246,8 @@ fn plan_repo<'a>(machine: &'a Machine) -> TestRepo<'a> {
     repo
 }
 
-/// The whole way: stories one by one, each kept from ending uncommitted, to a proven end; then the plan is put away.
-fn a_plan_is_worked_through(isolation: &[&str]) {
+/// A whole plan: one story after another, each committed before its session ends, to a proven result; then the plan is archived.
+fn works_through_a_plan(isolation: &[&str]) {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let sessions = [
@@ -274,7 +274,7 @@ fn a_plan_is_worked_through(isolation: &[&str]) {
         );
     }
     let blocked = sent.matches("There are uncommitted changes").count();
-    assert!(blocked >= 3, "each session is told once: {blocked}");
+    assert!(blocked >= 3, "each session gets one reminder: {blocked}");
     let messages = repo.events_named("iteration_started").len();
     assert_eq!(messages, 3, "a session is held once, and then it passes");
     repo.git(&["status", "--short"]);
@@ -283,28 +283,28 @@ fn a_plan_is_worked_through(isolation: &[&str]) {
 }
 
 #[test]
-fn a_plan_is_worked_through_with_the_hooks_of_the_run() {
-    a_plan_is_worked_through(&["--isolation", "none"]);
+fn claude_works_through_a_plan_with_the_run_hooks() {
+    works_through_a_plan(&["--isolation", "none"]);
 }
 
 #[test]
-fn a_plan_is_worked_through_in_the_sandbox_with_the_plugin() {
-    a_plan_is_worked_through(&[]);
+fn claude_works_through_a_plan_in_the_sandbox_with_the_plugin() {
+    works_through_a_plan(&[]);
 }
 
-/// How a CLI reaches the server of runs.
+/// How a CLI reaches the MCP server.
 enum Reach {
     /// It starts `ralph mcp` itself.
     Process,
-    /// `ralph serve` answers, with a token of the role viewer.
+    /// It uses `ralph serve` with a viewer token.
     Http { url: String, token: String },
 }
 
-/// The variable that the token for codex stands in.
+/// The variable with the token for codex.
 const TOKEN: &str = "RALPH_TEST_MCP_TOKEN";
 
-/// A session of a real CLI that asks for the runs of its folder; `settings` are its arguments and what its configuration gets.
-fn the_runs_of_a_folder_reach(
+/// A session of a real CLI that lists the runs of its folder; `settings` are its arguments and configuration.
+fn assert_runs_reach_model(
     cli: &'static str,
     tool: (&str, Value),
     over_http: bool,
@@ -345,7 +345,7 @@ fn the_runs_of_a_folder_reach(
 }
 
 fn claude_reads_runs(over_http: bool) {
-    the_runs_of_a_folder_reach("claude", ("mcp__ralph__list_runs", json!({})), over_http, |reach| {
+    assert_runs_reach_model("claude", ("mcp__ralph__list_runs", json!({})), over_http, |reach| {
         let server = match reach {
             Reach::Process => json!({"command": env!("CARGO_BIN_EXE_ralph"), "args": ["mcp"]}),
             Reach::Http { url, token } => {
@@ -360,9 +360,9 @@ fn claude_reads_runs(over_http: bool) {
 }
 
 fn codex_reads_runs(over_http: bool) {
-    // It offers the tools of servers only to a model that searches for them; resources are there at once.
+    // It offers server tools only to a model that searches for them; resources are available at once.
     let read = ("read_mcp_resource", json!({"server": "ralph", "uri": "ralph://runs"}));
-    the_runs_of_a_folder_reach("codex", read, over_http, |reach| {
+    assert_runs_reach_model("codex", read, over_http, |reach| {
         let settings = match reach {
             Reach::Process => format!("command = \"{}\"\nargs = [\"mcp\"]\n", env!("CARGO_BIN_EXE_ralph")),
             Reach::Http { url, .. } => format!("url = \"{url}\"\nbearer_token_env_var = \"{TOKEN}\"\n"),
@@ -393,7 +393,7 @@ fn codex_reads_runs_of_a_server_with_a_token() {
 }
 
 #[test]
-fn an_alert_of_the_context_reaches_the_model() {
+fn context_alert_reaches_the_model() {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let machine = Machine::new("claude", &programs);
@@ -406,7 +406,7 @@ fn an_alert_of_the_context_reaches_the_model() {
 }
 
 #[test]
-fn your_own_session_with_the_plugin_is_neither_guarded_nor_held() {
+fn interactive_plugin_session_is_not_guarded() {
     let Some(programs) = programs() else { return };
     let server = ModelServer::start().unwrap();
     let script = [
@@ -417,7 +417,7 @@ fn your_own_session_with_the_plugin_is_neither_guarded_nor_held() {
     server.script("own", Script::turns(script));
     let machine = Machine::new("claude", &programs);
     let repo = machine.repo("repo");
-    // A run is active in this folder; this session isn't one of its own.
+    // A run is active in this folder; this session doesn't belong to it.
     repo.write(
         ".ralph/active.json",
         r#"{"pid": 1, "run_id": "r", "iteration": 1, "attempt": 1, "commits": true}"#,

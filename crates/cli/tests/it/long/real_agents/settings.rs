@@ -1,5 +1,5 @@
-//! Settings that a repo brings along for agent CLIs, at three depths, against the real CLIs: nothing of them runs, and the server that
-//! they name is never called.
+//! Agent settings in a repo, at three depths, with the real CLIs: none of them takes effect, and the server that they name gets
+//! no request.
 
 use super::machine::{Machine, programs};
 use ralph_loop_testkit::model_server::ModelServer;
@@ -35,7 +35,7 @@ impl Evil {
     }
 }
 
-/// What a repo brings along for `cli` in `folder`: everything that starts a program leaves a mark in the repo.
+/// A repo's settings for `cli` in `folder`: every setting that starts a program leaves a marker file in the repo.
 fn canaries(cli: &str, folder: &str, repo: &Path, evil: &str) -> Vec<(String, String)> {
     let mark = |what: &str| {
         let name = format!("canary-{what}-{}", folder.replace('/', "-"));
@@ -100,7 +100,7 @@ fn canaries(cli: &str, folder: &str, repo: &Path, evil: &str) -> Vec<(String, St
             vec![
                 (format!(".{cli}/settings.json"), settings.to_string()),
                 (format!(".{cli}/.env"), variables.clone()),
-                // The one at the top is asked about: `ralph` reads that itself.
+                // `ralph` asks about the one at the top, because it reads that file itself.
                 (if folder.is_empty() { "unread" } else { ".env" }.into(), variables),
             ]
         }
@@ -150,7 +150,7 @@ fn reads_no_settings_of_a_repo(cli: &'static str) {
     }
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "so far", "--allow-empty"]);
-    // Without one the start line alone holds; what it leaves open needs the user's word.
+    // Without a sandbox only the command line protects; the rest needs permission.
     let open: &[&str] = match cli {
         "gemini" => &[".gemini/.env"],
         "opencode" | "qwen" => &["its settings in"],
@@ -171,7 +171,7 @@ fn reads_no_settings_of_a_repo(cli: &'static str) {
         machine.ralph(&repo, &url, &unsandboxed).exits(0);
         held("without a sandbox");
     }
-    // And these are traps: the CLI as a person starts it falls into them.
+    // These are real attacks: the CLI started by hand falls for them.
     let usual = machine.command(&repo, &url, &[]);
     let mut session = machine.env.command(programs.join(cli), &top.join(WORK));
     session.envs(usual.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))));

@@ -1,4 +1,4 @@
-//! What others say of a pull request, and take back: reviews, checks that looked at nothing, messages that switch them off.
+//! Reviews and checks of a pull request: withdrawn reviews, checks that did nothing, messages that skip them.
 
 use super::{RALPH, World, world};
 use ralph_loop_domain::ports::{CiState, Forge as _};
@@ -26,7 +26,8 @@ impl<'a> Hosted<'a> {
         );
         let repo = TestRepo::new(env, "repo", &[("ralph.json", &task)]);
         repo.git(&["remote", "add", "origin", &fake.git_url()]);
-        let mut config = json!({ "publish": "pr", "poll_seconds": 0.02 });
+        env.user_config(&json!({ "publish": "pr" }));
+        let mut config = json!({ "poll_seconds": 0.02 });
         for (key, value) in more.as_object().into_iter().flatten() {
             config[key] = value.clone();
         }
@@ -72,8 +73,8 @@ impl<'a> Hosted<'a> {
         });
     }
 
-    /// Waits until the review was looked at and nobody had decided.
-    fn waits(&self) {
+    /// Waits until `ralph` has read the review and found no decision.
+    fn wait_for_review(&self) {
         until("a look at the review", || {
             let seen = self.repo.events_named("review_seen");
             seen.iter().any(|event| event["state"] == "waiting").then_some(())
@@ -88,7 +89,7 @@ impl<'a> Hosted<'a> {
 const BOTH: &str = ", {\"type\": \"pr_approved\"}, {\"type\": \"pr_checks_pass\"}";
 
 #[test]
-fn an_approval_that_is_taken_back_and_changes_after_a_green_check_start_a_session() {
+fn withdrawn_approval_and_later_change_requests_start_a_session() {
     let env = TestEnv::new(RALPH);
     let host = Hosted::new(&env, BOTH, &json!({}));
     let child = host.start();
@@ -101,8 +102,8 @@ fn an_approval_that_is_taken_back_and_changes_after_a_green_check_start_a_sessio
     let told = "cy took back the approval of ann: The name is wrong.";
     assert!(host.prompt(2).contains(told), "{}", host.prompt(2));
     host.check(&second, "success");
-    // It is told once; then an approval is waited for.
-    host.waits();
+    // It is reported once; then the run waits for an approval.
+    host.wait_for_review();
     host.fake.review(1, "bob", "CHANGES_REQUESTED", "Say more.", &[]);
     let third = host.proven(3);
     assert!(host.prompt(3).contains("Say more."), "{}", host.prompt(3));
@@ -113,9 +114,9 @@ fn an_approval_that_is_taken_back_and_changes_after_a_green_check_start_a_sessio
     assert_eq!(host.fake.branch("feature/part"), Some(third));
 }
 
-/// What the host takes back because of a push is nobody's word, nor is a taken-back approval of an older commit.
+/// Neither a dismissal by the host after a push nor a withdrawn approval of an older commit is a reviewer's decision.
 #[test]
-fn an_approval_that_the_host_takes_back_because_of_a_push_starts_no_session() {
+fn approval_dismissed_by_a_push_starts_no_session() {
     let env = TestEnv::new(RALPH);
     let host = Hosted::new(&env, BOTH, &json!({}));
     let child = host.start();
@@ -123,21 +124,21 @@ fn an_approval_that_the_host_takes_back_because_of_a_push_starts_no_session() {
     host.fake.review(1, "ann", "APPROVED", "", &[]);
     host.check(&first, "failure");
     let second = host.proven(2);
-    // One of the old commit, dismissed by hand; one of the new commit, which the host calls stale.
+    // A review of the old commit, dismissed manually, and one of the new commit, marked stale by the host.
     host.fake.dismiss_by(1, "ann", "cy", "Old.", None);
     host.fake.review(1, "dan", "APPROVED", "", &[]);
     host.fake.dismiss_by(1, "dan", "dan", "", Some(&second));
     host.check(&second, "success");
-    host.waits();
+    host.wait_for_review();
     host.fake.review(1, "bob", "APPROVED", "", &[]);
     let done = TestEnv::wait(child).exits(0);
     assert_eq!(done.json()["iterations"], 2, "{}", done.stdout);
     assert_eq!(host.fake.branch("feature/part"), Some(second));
 }
 
-/// Nobody has to approve, and yet nobody's objection is passed over.
+/// Approval isn't required, but a change request still counts.
 #[test]
-fn changes_that_are_asked_for_before_the_checks_are_green_start_a_session() {
+fn change_requests_before_green_checks_start_a_session() {
     let env = TestEnv::new(RALPH);
     let host = Hosted::new(&env, ", {\"type\": \"pr_checks_pass\"}", &json!({}));
     let child = host.start();
@@ -150,9 +151,9 @@ fn changes_that_are_asked_for_before_the_checks_are_green_start_a_session() {
     TestEnv::wait(child).exits(0);
 }
 
-/// A host takes a skipped check for a green one; where all are, nothing was checked, and the run says so.
+/// A host counts skipped checks as green; if all were skipped, nothing was checked, and the run says so.
 #[test]
-fn checks_that_were_all_skipped_check_nothing() {
+fn all_skipped_checks_do_not_count_as_green() {
     let env = TestEnv::new(RALPH);
     let more = json!({ "ci_appear_minutes": 0.005 });
     let host = Hosted::new(&env, ", {\"type\": \"pr_checks_pass\"}", &more);
@@ -165,7 +166,7 @@ fn checks_that_were_all_skipped_check_nothing() {
     assert!(asked.stderr.contains("its one check was skipped or neutral"), "{}", asked.stderr);
     let status = host.repo.ralph(&["status"]).stdout;
     assert!(status.contains("nothing was checked on the pull request"), "{status}");
-    // Beside one that ran, it is green.
+    // With one check that ran, it is green.
     host.fake.check(CheckRun {
         commit: first.clone(),
         name: "test".into(),
@@ -175,9 +176,9 @@ fn checks_that_were_all_skipped_check_nothing() {
     TestEnv::finish(&mut host.command(&["resume", "--json"])).exits(0);
 }
 
-/// With the right to commit, an agent's own message stands below the run's: the host goes by the newest.
+/// If the agent may commit, its commit is below the run's: the host uses the newest one.
 #[test]
-fn an_agents_own_commits_do_not_switch_the_hosts_checks_off() {
+fn agent_commits_cannot_skip_host_checks() {
     for agent in [
         "echo work > part.txt; git add part.txt; git commit -qm 'Wrote it [skip ci]'; echo '<promise>COMPLETE</promise>'",
         "if [ $RALPH_ITERATION = 1 ]; then echo work > part.txt; echo wrote it; else git commit -q --allow-empty -m 'Nothing [skip ci]'; echo '<promise>COMPLETE</promise>'; fi",
@@ -195,9 +196,9 @@ fn an_agents_own_commits_do_not_switch_the_hosts_checks_off() {
     }
 }
 
-/// Where nobody can watch, the result says so, wherever it is told.
+/// If the checks can't be watched, every report of the result says so.
 #[test]
-fn what_nobody_watched_is_told_in_status_proof_and_pull_request() {
+fn unwatched_checks_are_reported_in_status_proof_and_pull_request() {
     let env = TestEnv::new(RALPH);
     let agent = "echo work > part.txt; echo '<promise>COMPLETE</promise>'";
     let world: World<'_> = world(&env, agent, "test -f part.txt", &json!({}));

@@ -1,4 +1,4 @@
-//! Who gets the messages in these tests: a web server and a mail server, each on a thread of the test.
+//! Receivers for these tests: a web server and a mail server, each on its own thread.
 
 use base64_lite::decode;
 use rustls::pki_types::pem::PemObject as _;
@@ -18,7 +18,7 @@ pub struct Received {
     pub body: String,
 }
 
-/// A web server that keeps what it is sent. It answers with the given codes in turn, then 200.
+/// A web server that records its requests. It answers with the given codes in turn, then 200.
 pub struct Web {
     pub port: u16,
     received: Arc<Mutex<Vec<Received>>>,
@@ -52,7 +52,7 @@ impl Web {
         self.received.lock().unwrap().clone()
     }
 
-    /// The occasions that a signed webhook was told of.
+    /// The occasions that a signed webhook received.
     pub fn occasions(&self) -> Vec<String> {
         self.received().iter().map(|r| r.headers["x-ralph-event"].clone()).collect()
     }
@@ -75,29 +75,29 @@ fn read(stream: &TcpStream) -> Option<Received> {
     Some(Received { headers, body: String::from_utf8(body).unwrap() })
 }
 
-/// What a mail server heard in one session: its lines, and the mail.
+/// One session of the mail server: its lines, and the mail.
 #[derive(Debug, Clone, Default)]
 pub struct Mail {
     pub said: Vec<String>,
     pub mail: String,
 }
 
-/// A mail server that wants a login.
+/// A mail server that requires a login.
 pub struct Post {
     pub port: u16,
     mails: Arc<Mutex<Vec<Mail>>>,
 }
 
-/// What a mail server insists on.
+/// A mail server's requirements.
 #[derive(Clone)]
 pub struct SmtpSettings {
     /// `PLAIN` or `LOGIN`.
     pub method: &'static str,
     pub user: &'static str,
     pub password: &'static str,
-    /// Offers protection, and takes no login before it.
+    /// Offers STARTTLS, and accepts no login before it.
     pub tls: Option<Arc<ServerConfig>>,
-    /// Protected from the first byte.
+    /// Uses TLS from the first byte.
     pub implicit: bool,
 }
 
@@ -117,7 +117,7 @@ impl Post {
         Self { port, mails }
     }
 
-    /// What came. The sender may be gone before its last word is put away here, so an empty box is looked into again.
+    /// The received mail. The sender may end before its last message is stored, so this retries an empty box.
     pub fn mails(&self) -> Vec<Mail> {
         for _ in 0..100 {
             let mails = self.mails.lock().unwrap().clone();
@@ -166,7 +166,7 @@ fn serve(stream: TcpStream, settings: &SmtpSettings) -> Option<Mail> {
             "EHLO" if safe => &format!("250-mail.test\r\n250-AUTH {}\r\n250 8BITMIME", settings.method),
             "EHLO" => "250-mail.test\r\n250 STARTTLS",
             "STARTTLS" => {
-                answer(&mut wire, "220 go on")?;
+                answer(&mut wire, "220 ready")?;
                 wire = protected(stream.try_clone().unwrap(), settings.tls.as_ref()?);
                 safe = true;
                 continue;
@@ -187,7 +187,7 @@ fn serve(stream: TcpStream, settings: &SmtpSettings) -> Option<Mail> {
             "MAIL" if !logged_in => "530 log in first",
             "MAIL" | "RCPT" => "250 fine",
             "DATA" => {
-                answer(&mut wire, "354 go on")?;
+                answer(&mut wire, "354 send the message")?;
                 loop {
                     match hear(&mut wire)?.as_str() {
                         "." => break,
@@ -206,7 +206,7 @@ fn serve(stream: TcpStream, settings: &SmtpSettings) -> Option<Mail> {
     }
 }
 
-/// A certificate for 127.0.0.1 that its own file vouches for.
+/// A self-signed certificate for 127.0.0.1.
 pub fn certificate(folder: &Path) -> (PathBuf, Arc<ServerConfig>) {
     let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
     let done = Command::new("openssl")

@@ -1,22 +1,22 @@
-//! What a sandboxed agent makes of its tree and of its git folder: odd names, other spellings of `.git`, links that change while
-//! the engine looks, settings, refs and objects that git obeys elsewhere. No file outside is read or written, no program of the
-//! agent's runs on the host, nothing hangs. The honest twin is in the same table: what is merely odd is handed back as it is.
+//! Hostile changes by a sandboxed agent to its tree and git folder: odd names, other spellings of `.git`, links that change
+//! during a check, settings, refs and objects that git would obey. No file outside is read or written, no agent program runs
+//! on the host, nothing hangs. The honest twins are in the same table: files that are merely odd are kept unchanged.
 
 use super::RALPH;
 use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// How a run with the attack may end.
+/// How a run may end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ends {
     /// The work of the second session is proven.
     Proven,
-    /// By a decision: what the agent did keeps the work from being proven, or a person is asked.
+    /// By a decision: the change prevents a proof, or `ralph` asks the user.
     Decided,
 }
 
-/// One attack, made in the first of two sessions, and what is seen in the user's folder afterwards.
+/// One attack, made in the first of two sessions, and the expected state of the user's folder.
 struct TreeAttack {
     name: &'static str,
     script: &'static str,
@@ -36,7 +36,7 @@ fn has(repo: &Path, name: &str) {
     assert!(repo.join(name).symlink_metadata().is_ok(), "`{name:?}` was not handed back");
 }
 
-fn lacks(repo: &Path, name: &str) {
+fn assert_missing(repo: &Path, name: &str) {
     assert!(repo.join(name).symlink_metadata().is_err(), "`{name:?}` was handed back");
 }
 
@@ -44,12 +44,12 @@ const NOTHING: fn(&Path) = |_| {};
 
 #[rustfmt::skip]
 const ODD_NAMES: &[TreeAttack] = &[
-    attack("a name with a line end", "printf x > \"$(printf 'a\\nb c')\"", |repo| has(repo, "a\nb c")),
+    attack("a name with a line break", "printf x > \"$(printf 'a\\nb c')\"", |repo| has(repo, "a\nb c")),
     attack("names with two dots", "mkdir 'a..b'; echo x > 'a..b/..c'; echo x > ...", |repo| { has(repo, "a..b/..c"); has(repo, "..."); }),
     attack("the longest name", "echo x > $(printf 'n%.0s' $(seq 255))", |repo| has(repo, &"n".repeat(255))),
     attack("a path of a thousand folders", "mkdir -p $(printf 'd/%.0s' $(seq 1000)); echo x > $(printf 'd/%.0s' $(seq 1000))f", |repo| has(repo, &format!("{}f", "d/".repeat(1000)))),
     attack("a path longer than the kernel takes", "mkdir deep; (cd deep; for i in $(seq 30); do mkdir $(printf 'l%.0s' $(seq 200)); cd $(printf 'l%.0s' $(seq 200)); done; echo x > f)", NOTHING),
-    attack("a name that is no text", "printf x > \"$(printf 'bad\\377name')\"", |repo| {
+    attack("a name that isn't UTF-8", "printf x > \"$(printf 'bad\\377name')\"", |repo| {
         use std::os::unix::ffi::OsStrExt as _;
         assert!(repo.join(std::ffi::OsStr::from_bytes(b"bad\xffname")).is_file());
     }),
@@ -59,9 +59,9 @@ const ODD_NAMES: &[TreeAttack] = &[
         let mode = std::fs::metadata(repo.join("all")).unwrap().permissions().mode();
         assert_eq!(mode & 0o6002, 0, "{mode:o}");
     }),
-    attack("a folder in the place of a file", "rm readme.txt; mkdir readme.txt; echo x > readme.txt/y", |repo| has(repo, "readme.txt/y")),
-    attack("a folder that nobody may read", "mkdir shut; echo x > shut/f; chmod 000 shut", NOTHING),
-    attack("a pipe and a socket among the files", "mkdir s; mkfifo s/pipe; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s/sock\")'", |repo| { lacks(repo, "s/pipe"); lacks(repo, "s/sock"); }),
+    attack("a folder instead of a file", "rm readme.txt; mkdir readme.txt; echo x > readme.txt/y", |repo| has(repo, "readme.txt/y")),
+    attack("an unreadable folder", "mkdir shut; echo x > shut/f; chmod 000 shut", NOTHING),
+    attack("a pipe and a socket among the files", "mkdir s; mkfifo s/pipe; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s/sock\")'", |repo| { assert_missing(repo, "s/pipe"); assert_missing(repo, "s/sock"); }),
     attack("a large file that holds nothing", "truncate -s 400M hole || true", NOTHING),
     attack("links among the files", "mkdir l; ln -s readme.txt in; ln -s ../readme.txt l/in", |repo| assert!(repo.join("l/in").is_symlink() && repo.join("in").is_file())),
     decided("a link out among the files", "ln -s \"$VICTIM/file\" out; mkdir l; ln -s \"$VICTIM\" l/out"),
@@ -70,16 +70,16 @@ const ODD_NAMES: &[TreeAttack] = &[
 
 #[rustfmt::skip]
 const OTHER_GITS: &[TreeAttack] = &[
-    attack("`.GIT` with settings", "mkdir .GIT; printf '[core]\\n\\tfsmonitor = touch \"%s/made\"\\n' \"$VICTIM\" > .GIT/config; echo 'ref: refs/heads/main' > .GIT/HEAD", |repo| lacks(repo, ".GIT/config")),
-    attack("`.Git` in a folder", "mkdir -p sub/.Git/hooks; echo 'touch \"$VICTIM/made\"' > sub/.Git/hooks/post-checkout", |repo| lacks(repo, "sub/.Git/hooks/post-checkout")),
-    attack("a nested repo", "mkdir n; cd n; git init -q .; echo x > f; git add f; git -c user.name=a -c user.email=a@b commit -qm x; cd ..", |repo| { has(repo, "n/f"); lacks(repo, "n/.git"); }),
+    attack("`.GIT` with settings", "mkdir .GIT; printf '[core]\\n\\tfsmonitor = touch \"%s/made\"\\n' \"$VICTIM\" > .GIT/config; echo 'ref: refs/heads/main' > .GIT/HEAD", |repo| assert_missing(repo, ".GIT/config")),
+    attack("`.Git` in a folder", "mkdir -p sub/.Git/hooks; echo 'touch \"$VICTIM/made\"' > sub/.Git/hooks/post-checkout", |repo| assert_missing(repo, "sub/.Git/hooks/post-checkout")),
+    attack("a nested repo", "mkdir n; cd n; git init -q .; echo x > f; git add f; git -c user.name=a -c user.email=a@b commit -qm x; cd ..", |repo| { has(repo, "n/f"); assert_missing(repo, "n/.git"); }),
     decided("a nested repo with a filter", "mkdir n; cd n; git init -q .; git config filter.x.clean 'touch \"$VICTIM/made\"; cat'; echo '* filter=x' > .gitattributes; echo x > f; cd .."),
-    attack("a nested repo as a file `.git`", "mkdir m; echo \"gitdir: $VICTIM\" > m/.git; echo x > m/f", |repo| { has(repo, "m/f"); lacks(repo, "m/.git"); }),
-    attack("a submodule whose address is a command", "printf '[submodule \"s\"]\\n\\tpath = s\\n\\turl = ext::sh -c \"touch %s/made\"\\n\\tupdate = !touch made\\n' \"$VICTIM\" > .gitmodules; mkdir -p s; echo x > s/f", |repo| has(repo, "s/f")),
+    attack("a nested repo as a file `.git`", "mkdir m; echo \"gitdir: $VICTIM\" > m/.git; echo x > m/f", |repo| { has(repo, "m/f"); assert_missing(repo, "m/.git"); }),
+    attack("a submodule whose URL is a command", "printf '[submodule \"s\"]\\n\\tpath = s\\n\\turl = ext::sh -c \"touch %s/made\"\\n\\tupdate = !touch made\\n' \"$VICTIM\" > .gitmodules; mkdir -p s; echo x > s/f", |repo| has(repo, "s/f")),
     attack("a submodule whose name leads out", "printf '[submodule \"../../victim\"]\\n\\tpath = s\\n\\turl = --upload-pack=touch\\n' > .gitmodules", NOTHING),
     decided("attributes with a filter of the agent's", "git config filter.x.clean 'touch \"$VICTIM/made\"; cat' ; git config filter.x.smudge 'touch \"$VICTIM/made\"; cat'; echo '* filter=x diff=x merge=x' > .gitattributes; git config diff.x.textconv 'touch \"$VICTIM/made\"'"),
     attack("settings included from elsewhere", "git config include.path ../evil.cfg; printf '[core]\\n\\tsshCommand = touch made\\n\\thooksPath = hooks\\n' > evil.cfg; mkdir hooks; printf '#!/bin/sh\\ntouch \"$VICTIM/made\"\\n' > hooks/pre-commit; chmod +x hooks/pre-commit", NOTHING),
-    attack("the commit of the start is replaced", "new=$(echo evil | git commit-tree HEAD^{tree} 2>/dev/null) && git replace HEAD $new; true", NOTHING),
+    attack("the original commit is replaced", "new=$(echo evil | git commit-tree HEAD^{tree} 2>/dev/null) && git replace HEAD $new; true", NOTHING),
     attack("objects borrowed from elsewhere", "mkdir -p .git/objects/info; echo \"$VICTIM\" > .git/objects/info/alternates; echo http://evil.example > .git/objects/info/http-alternates", NOTHING),
     attack("a graft", "mkdir -p .git/info; git rev-parse HEAD > .git/info/grafts; true", NOTHING),
     attack("a tag with the name of the branch", "git tag main; git tag HEAD; git update-ref refs/heads/refs/heads/main HEAD; true", NOTHING),
@@ -99,7 +99,7 @@ const OTHER_GITS: &[TreeAttack] = &[
 const CHANGING: &[TreeAttack] = &[
     attack("a memory file changes between file and link", "(while :; do ln -sf \"$VICTIM/errors.log\" .ralph/errors.log; rm -f .ralph/errors.log; echo a > .ralph/errors.log; done) & sleep 1", NOTHING),
     attack("a memory file changes between file and pipe", "(while :; do rm -f .ralph/notes.md; mkfifo .ralph/notes.md; rm -f .ralph/notes.md; echo a > .ralph/notes.md; done) & sleep 1", NOTHING),
-    // Where it is ended while the link stands, that leads out of the repo and is refused.
+    // If the run ends while the link exists, `ralph` refuses it because it leads out of the repo.
     decided("a folder changes between folder and link", "mkdir d; echo x > d/f; (while :; do mv d e; ln -s \"$VICTIM\" d; rm d; mv e d; done) 2>/dev/null & sleep 1"),
     decided("`.ralph` changes between folder and link", "(while :; do mv .ralph .r; ln -s \"$VICTIM\" .ralph; rm .ralph; mv .r .ralph; done) 2>/dev/null & sleep 1"),
     attack("a file changes while it is recorded", "(while :; do echo $RANDOM > busy; done) 2>/dev/null & sleep 1", NOTHING),
@@ -142,7 +142,7 @@ fn repo<'a>(env: &'a TestEnv, script: &str, victim: &Path) -> TestRepo<'a> {
     repo
 }
 
-fn untouched(victim: &Path, what: &str, done: &Finished) {
+fn assert_untouched(victim: &Path, what: &str, done: &Finished) {
     for entry in std::fs::read_dir(victim).unwrap().flatten() {
         let name = entry.file_name().into_string().unwrap();
         assert!(NAMES.contains(&name.as_str()), "{what}: {name} was made outside");
@@ -161,7 +161,7 @@ fn play(attacks: &[TreeAttack], args: &[&str]) {
         if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
             return ralph_loop_testkit::skip(&done.stderr);
         }
-        untouched(&victim, name, &done);
+        assert_untouched(&victim, name, &done);
         match ends {
             Ends::Proven => assert_eq!(done.code, Some(0), "{name}: {done:?}"),
             Ends::Decided => assert!(matches!(done.code, Some(0 | 1 | 3)), "{name}: {done:?}"),
@@ -169,7 +169,7 @@ fn play(attacks: &[TreeAttack], args: &[&str]) {
         if args.is_empty() && *ends == Ends::Proven {
             look(&repo.dir);
         }
-        // What was left in the tree is removed like anything else.
+        // Removes leftovers in the tree.
         if let Ok(shut) = std::fs::metadata(repo.dir.join("shut")) {
             let mut open = shut.permissions();
             std::os::unix::fs::PermissionsExt::set_mode(&mut open, 0o700);
@@ -190,17 +190,17 @@ macro_rules! parts {
 }
 
 parts! {
-    odd_names_come_back_as_they_are_1 ODD_NAMES 0 / 2
-    odd_names_come_back_as_they_are_2 ODD_NAMES 1 / 2
-    nothing_of_the_agents_git_is_obeyed_1 OTHER_GITS 0 / 3
-    nothing_of_the_agents_git_is_obeyed_2 OTHER_GITS 1 / 3
-    nothing_of_the_agents_git_is_obeyed_3 OTHER_GITS 2 / 3
-    what_changes_while_it_is_looked_at_leads_nowhere_1 CHANGING 0 / 2
-    what_changes_while_it_is_looked_at_leads_nowhere_2 CHANGING 1 / 2
+    odd_names_are_kept_1 ODD_NAMES 0 / 2
+    odd_names_are_kept_2 ODD_NAMES 1 / 2
+    agent_git_settings_are_ignored_1 OTHER_GITS 0 / 3
+    agent_git_settings_are_ignored_2 OTHER_GITS 1 / 3
+    agent_git_settings_are_ignored_3 OTHER_GITS 2 / 3
+    files_that_change_during_a_check_stay_contained_1 CHANGING 0 / 2
+    files_that_change_during_a_check_stay_contained_2 CHANGING 1 / 2
 }
 
-/// The same in a worktree: every fourth, which has them all in the end.
-fn in_a_worktree(table: &[TreeAttack]) {
+/// Plays every fourth attack in a worktree.
+fn play_in_a_worktree(table: &[TreeAttack]) {
     let part: Vec<TreeAttack> = table
         .iter()
         .step_by(4)
@@ -210,22 +210,22 @@ fn in_a_worktree(table: &[TreeAttack]) {
 }
 
 #[test]
-fn odd_names_come_back_from_a_worktree() {
-    in_a_worktree(ODD_NAMES);
+fn odd_names_are_kept_in_a_worktree() {
+    play_in_a_worktree(ODD_NAMES);
 }
 
 #[test]
-fn nothing_of_the_agents_git_is_obeyed_in_a_worktree() {
-    in_a_worktree(OTHER_GITS);
+fn agent_git_settings_are_ignored_in_a_worktree() {
+    play_in_a_worktree(OTHER_GITS);
 }
 
 #[test]
-fn what_changes_while_it_is_looked_at_leads_nowhere_in_a_worktree() {
-    in_a_worktree(CHANGING);
+fn files_that_change_during_a_check_stay_contained_in_a_worktree() {
+    play_in_a_worktree(CHANGING);
 }
 
-/// What stands there when a run was killed is met again by the process that goes on with it.
-fn a_run_that_goes_on_is_led_nowhere(fault: &str) {
+/// The resuming process meets the files that a killed run left behind.
+fn resumed_run_stays_contained(fault: &str) {
     for (name, script) in [
         ("resume meets a pipe as notes", "rm -f .ralph/notes.md; mkfifo .ralph/notes.md"),
         (
@@ -244,26 +244,26 @@ fn a_run_that_goes_on_is_led_nowhere(fault: &str) {
         if killed.code == Some(4) && killed.stderr.contains("cannot sandbox") {
             return ralph_loop_testkit::skip(&killed.stderr);
         }
-        untouched(&victim, name, &killed);
+        assert_untouched(&victim, name, &killed);
         let done = repo.ralph(&["resume", "--json"]);
-        untouched(&victim, name, &done);
+        assert_untouched(&victim, name, &done);
         assert_eq!(done.code, Some(0), "{name} {fault}: {done:?}");
     }
 }
 
 #[test]
-fn a_run_that_was_killed_before_a_checkpoint_is_led_nowhere() {
-    a_run_that_goes_on_is_led_nowhere("checkpoint.before");
+fn run_killed_before_a_checkpoint_resumes_safely() {
+    resumed_run_stays_contained("checkpoint.before");
 }
 
 #[test]
-fn a_run_that_was_killed_after_a_checkpoint_is_led_nowhere() {
-    a_run_that_goes_on_is_led_nowhere("checkpoint.committed");
+fn run_killed_after_a_checkpoint_resumes_safely() {
+    resumed_run_stays_contained("checkpoint.committed");
 }
 
-/// Two agents at once, each against what it shares with the other.
+/// Two agents at once, each attacking the files that they share.
 #[test]
-fn two_at_once_do_not_reach_each_other() {
+fn parallel_sandboxed_runs_are_isolated() {
     let env = TestEnv::new(RALPH);
     let victim = victim(&env);
     let script = "git update-ref refs/heads/main HEAD~0; git tag -f both HEAD; rm -rf .ralph/runs; ln -s \"$VICTIM\" .ralph/runs; \
@@ -275,7 +275,7 @@ fn two_at_once_do_not_reach_each_other() {
         if done.code == Some(4) && done.stderr.contains("cannot sandbox") {
             return ralph_loop_testkit::skip(&done.stderr);
         }
-        untouched(&victim, "two at once", done);
+        assert_untouched(&victim, "two at once", done);
         assert_eq!(done.code, Some(0), "{done:?}");
     }
     repo.git(&["fsck", "--strict"]);

@@ -1,12 +1,12 @@
-//! Git folders that an agent can write: that of a sparse clone, and what a run leaves for the next one. Nothing in them is believed,
-//! nothing is waited for, and an honest run in such a place is proven.
+//! Git folders that an agent can write: that of a sparse clone, and the one a run leaves for the next. `ralph` trusts nothing in
+//! them, waits for nothing, and proves an honest run there.
 
 use super::RALPH;
 use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// What an agent does to the git folder of its sparse clone.
+/// An attack on the git folder of a sparse clone.
 struct GitAttack {
     name: &'static str,
     script: &'static str,
@@ -18,12 +18,12 @@ const fn attack(name: &'static str, script: &'static str) -> GitAttack {
     GitAttack { name, script, ends: &[0] }
 }
 
-/// What is taken away was needed: a person is asked, or the run ends.
+/// The removed file was needed: `ralph` asks the user, or the run ends.
 const fn decided(name: &'static str, script: &'static str) -> GitAttack {
     GitAttack { name, script, ends: &[0, 1, 3, 4] }
 }
 
-/// Settings of the agent's with a filter for every file.
+/// Agent settings with a filter for every file.
 const EVIL: &str = "mkdir -p .git/evil/info; cp -r .git/refs .git/objects .git/packed-refs .git/HEAD .git/evil/; \
      cp .git/config .git/evil/config; chmod 644 .git/evil/config; \
      printf '[filter \"x\"]\\n\\tclean = touch \"%s/made\"; cat\\n\\tsmudge = touch \"%s/made\"; cat\\n[core]\\n\\tfsmonitor = touch \"%s/made\"\\n' \"$VICTIM\" \"$VICTIM\" \"$VICTIM\" >> .git/evil/config; \
@@ -32,7 +32,7 @@ const EVIL: &str = "mkdir -p .git/evil/info; cp -r .git/refs .git/objects .git/p
 #[rustfmt::skip]
 const SPARSE: &[GitAttack] = &[
     attack("a sparse clone: another folder of settings", "$EVIL; echo evil > .git/commondir"),
-    attack("a sparse clone: another folder of settings, and nobody may change `.git`", "$EVIL; echo evil > .git/commondir; chmod 555 .git"),
+    attack("a sparse clone: another folder of settings, and a read-only `.git`", "$EVIL; echo evil > .git/commondir; chmod 555 .git"),
     attack("a sparse clone: settings of a worktree", "$EVIL; git config extensions.worktreeConfig true; cat .git/evil/config >> .git/config.worktree"),
     attack("a sparse clone: the logs lead out", "rm -rf .git/logs; ln -s \"$VICTIM\" .git/logs"),
     attack("a sparse clone: the refs lead out", "rm -rf .git/refs; ln -s \"$VICTIM\" .git/refs"),
@@ -54,14 +54,14 @@ fn victim(env: &TestEnv) -> PathBuf {
     victim
 }
 
-fn untouched(victim: &Path, what: &str) {
+fn assert_untouched(victim: &Path, what: &str) {
     let names: Vec<String> =
         std::fs::read_dir(victim).unwrap().flatten().map(|e| e.file_name().into_string().unwrap()).collect();
     assert_eq!(names, ["file"], "{what}: something was made outside");
     assert_eq!(std::fs::read_to_string(victim.join("file")).unwrap(), "precious", "{what}");
 }
 
-/// A repo of which a sparse clone brings `packages/api`; the agent attacks in its first session and works in the second.
+/// A repo with `packages/api` as its sparse folder; the agent attacks in its first session and works in the second.
 fn sparse_repo<'a>(env: &'a TestEnv, script: &str, victim: &Path) -> TestRepo<'a> {
     let repo = TestRepo::with_task(env);
     for package in ["api", "web"] {
@@ -96,7 +96,7 @@ fn cannot_sandbox(done: &Finished) -> bool {
     no
 }
 
-fn a_sparse_clone_is_led_nowhere(from: usize, step: usize, more: &[&str]) {
+fn sparse_clone_stays_contained(from: usize, step: usize, more: &[&str]) {
     for GitAttack { name, script, ends } in SPARSE.iter().skip(from).step_by(step) {
         let env = TestEnv::new(RALPH);
         let victim = victim(&env);
@@ -105,32 +105,32 @@ fn a_sparse_clone_is_led_nowhere(from: usize, step: usize, more: &[&str]) {
         if cannot_sandbox(&done) {
             return;
         }
-        untouched(&victim, name);
+        assert_untouched(&victim, name);
         assert!(ends.contains(&done.code.unwrap_or(-1)), "{name}: {done:?}");
         for args in [&["diff"][..], &["show", "--checks"], &["apply", "--branch", "taken"]] {
             repo.ralph(args);
-            untouched(&victim, name);
+            assert_untouched(&victim, name);
         }
     }
 }
 
 #[test]
-fn nothing_of_a_sparse_clones_git_folder_is_believed_1() {
-    a_sparse_clone_is_led_nowhere(0, 2, &[]);
+fn sparse_clone_git_folder_is_not_trusted_1() {
+    sparse_clone_stays_contained(0, 2, &[]);
 }
 
 #[test]
-fn nothing_of_a_sparse_clones_git_folder_is_believed_2() {
-    a_sparse_clone_is_led_nowhere(1, 2, &[]);
+fn sparse_clone_git_folder_is_not_trusted_2() {
+    sparse_clone_stays_contained(1, 2, &[]);
 }
 
 #[test]
-fn nothing_of_a_sparse_clones_git_folder_is_believed_with_landlock() {
-    a_sparse_clone_is_led_nowhere(0, 3, &["--isolation", "landlock"]);
+fn sparse_clone_git_folder_is_not_trusted_with_landlock() {
+    sparse_clone_stays_contained(0, 3, &["--isolation", "landlock"]);
 }
 
 #[test]
-fn a_sparse_clone_that_was_killed_goes_on_without_what_was_laid_there() {
+fn killed_run_in_a_sparse_clone_ignores_planted_git_files() {
     for fault in ["checkpoint.before", "checkpoint.committed"] {
         let env = TestEnv::new(RALPH);
         let victim = victim(&env);
@@ -143,13 +143,13 @@ fn a_sparse_clone_that_was_killed_goes_on_without_what_was_laid_there() {
         }
         let run = repo.latest();
         repo.ralph(&["resume", &run, "--json"]).exits(0);
-        untouched(&victim, fault);
+        assert_untouched(&victim, fault);
     }
 }
 
-/// The honest twin: what the agent changes inside and outside of the folders comes back, and what is not there is not gone.
+/// The honest twin: changes inside and outside of the sparse folders come back, and files outside of the checkout aren't deleted.
 #[test]
-fn an_honest_run_in_a_sandboxed_sparse_clone_is_proven() {
+fn sandboxed_run_in_a_sparse_clone_is_proven() {
     let env = TestEnv::new(RALPH);
     let victim = victim(&env);
     let work = "ls packages > packages/api/seen.txt; git status --short > packages/api/status.txt; \
@@ -183,9 +183,9 @@ fn an_honest_run_in_a_sandboxed_sparse_clone_is_proven() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// A run in a worktree is killed and goes on in its sandbox.
+/// A killed run in a worktree resumes in its sandbox.
 #[test]
-fn a_sandboxed_worktree_that_was_killed_goes_on() {
+fn killed_run_in_a_sandboxed_worktree_resumes() {
     for fault in ["prepare.after", "checkpoint.before", "checkpoint.committed", "prove.before"] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
@@ -209,9 +209,9 @@ fn a_sandboxed_worktree_that_was_killed_goes_on() {
     }
 }
 
-/// What a submodule holds is there for the agent; what it is pinned at stays.
+/// The agent sees a submodule's files; the pinned commit stays.
 #[test]
-fn submodules_come_along_into_the_agents_copy_and_stay_where_they_are() {
+fn submodules_are_copied_for_the_agent_and_stay_unchanged() {
     for args in [&[][..], &["--worktree"]] {
         let env = TestEnv::new(RALPH);
         let part = TestRepo::new(&env, "part", &[("lib.txt", "library\n")]);
@@ -222,7 +222,7 @@ fn submodules_come_along_into_the_agents_copy_and_stay_where_they_are() {
         let pinned = repo.git(&["rev-parse", "HEAD:vendor/part"]);
         repo.stub(
             "cat > /dev/null; cat vendor/part/lib.txt > part.txt 2>&1; echo changed >> vendor/part/lib.txt; echo '<promise>COMPLETE</promise>'",
-            // A worktree has its submodules empty, as git leaves them; the clean checkout of the proof has them.
+            // A worktree has empty submodules, as git leaves them; the clean checkout of the final check has their files.
             if args.is_empty() { "grep -q library vendor/part/lib.txt part.txt" } else { "test -f part.txt" },
         );
         let done = repo.ralph(&[&["run", "--json"], args].concat());
@@ -235,7 +235,7 @@ fn submodules_come_along_into_the_agents_copy_and_stay_where_they_are() {
             _ => env.path("state/ralph/workspaces").join(done["run_id"].as_str().unwrap()),
         };
         if args.is_empty() {
-            // A worktree has its submodules empty, as git leaves them.
+            // A worktree has empty submodules, as git leaves them.
             assert_eq!(std::fs::read_to_string(top.join("part.txt")).unwrap(), "library\n");
         }
         assert_eq!(repo.read("vendor/part/lib.txt"), "library\n", "the user's submodule is as it was");
@@ -246,9 +246,9 @@ fn submodules_come_along_into_the_agents_copy_and_stay_where_they_are() {
     }
 }
 
-/// A result turns a folder into a file where the user has a file that git does not know.
+/// A result replaces a folder by a file while the user has an untracked file in that folder.
 #[test]
-fn applying_over_a_folder_that_holds_more_than_the_run_knew_changes_nothing() {
+fn apply_refuses_to_overwrite_a_folder_with_unknown_files() {
     for (ignored, how) in [(true, &["apply"][..]), (false, &["apply"]), (true, &["apply", "--squash"])] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
@@ -273,7 +273,7 @@ fn applying_over_a_folder_that_holds_more_than_the_run_knew_changes_nothing() {
         assert_eq!(repo.read("d/mine.log"), "mine\n");
         assert_eq!(repo.read("d/1"), "1\n");
         assert!(repo.read("zbig.txt").ends_with("my unfinished work\n"));
-        // The honest twin: with nothing in the way it is taken over, beside the user's unfinished work.
+        // The honest twin: without a conflict, `apply` works next to the user's unfinished work.
         std::fs::remove_file(repo.dir.join("d/mine.log")).unwrap();
         repo.ralph(&["apply"]).exits(0);
         assert_eq!(repo.read("d"), "file\n");
@@ -282,9 +282,9 @@ fn applying_over_a_folder_that_holds_more_than_the_run_knew_changes_nothing() {
     }
 }
 
-/// A lock that a repo brings along is no lock, and nobody waits for it.
+/// A lock file in a repo isn't a lock, and `ralph` doesn't wait for it.
 #[test]
-fn a_lock_that_a_repo_brings_is_not_waited_for() {
+fn lock_files_in_a_repo_are_ignored() {
     for kind in ["a pipe", "a link to a device", "a link to the user's file"] {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
@@ -320,9 +320,9 @@ fn source_of(env: &TestEnv) -> PathBuf {
     sources.map(|entry| entry.path()).find(|path| path.is_dir()).unwrap()
 }
 
-/// What somebody took over into the checkout of an address is not the word of the next run of it.
+/// Settings left in the checkout of a URL don't count as the user's for the next run of that URL.
 #[test]
-fn what_an_earlier_run_left_in_the_checkout_of_an_address_is_gone() {
+fn checkout_of_a_url_is_cleaned_between_runs() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.write(".gitignore", "*.ignored\n.env\n");
@@ -341,7 +341,7 @@ fn what_an_earlier_run_left_in_the_checkout_of_an_address_is_gone() {
     run("Write part.txt");
     let source = source_of(&env);
     for name in [".env", "CLAUDE.md", "made.ignored", ".ralph/models.yaml"] {
-        std::fs::write(source.join(name), "ANTHROPIC_API_KEY=sk-ant-of-somebody-else\n").unwrap();
+        std::fs::write(source.join(name), "ANTHROPIC_API_KEY=sk-ant-of-another-user\n").unwrap();
     }
     std::fs::create_dir_all(source.join("nested/.git")).unwrap();
     std::fs::write(source.join("readme.txt"), "changed\n").unwrap();
@@ -349,17 +349,17 @@ fn what_an_earlier_run_left_in_the_checkout_of_an_address_is_gone() {
     for name in [".env", "CLAUDE.md", "made.ignored", ".ralph/models.yaml", "nested"] {
         assert!(!source.join(name).exists(), "{name} is still there");
     }
-    // The honest twin: what the repo has, and what is kept of runs, stays.
+    // The honest twin: the repo's files and run records stay.
     assert_eq!(std::fs::read_to_string(source.join("readme.txt")).unwrap(), "hello\n");
     assert_eq!(std::fs::read_dir(source.join(".ralph/runs")).unwrap().count(), 2);
 }
 
 #[test]
-fn two_runs_of_one_address_at_once_are_both_proven() {
+fn parallel_runs_of_one_url_are_both_proven() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub("cat > /dev/null; echo x > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
-    // Random bytes, so that a clone takes its time.
+    // Random bytes, so that a clone is slow.
     let mut random = std::fs::File::open("/dev/urandom").unwrap();
     for n in 0..12 {
         let mut bytes = vec![0; 1 << 20];
@@ -384,8 +384,9 @@ fn two_runs_of_one_address_at_once_are_both_proven() {
 }
 
 #[test]
-fn an_ignored_file_in_a_folder_of_its_own_comes_along_and_nothing_is_said_to_lack() {
+fn ignored_file_in_its_own_folder_is_copied() {
     let env = TestEnv::new(RALPH);
+    env.user_config(&serde_json::json!({"workspace": {"include": ["config/local.yml"]}}));
     let repo = TestRepo::with_task(&env);
     repo.write(".gitignore", "/config/local.yml\n");
     repo.git(&["add", "-A"]);
@@ -405,16 +406,16 @@ fn an_ignored_file_in_a_folder_of_its_own_comes_along_and_nothing_is_said_to_lac
 }
 
 #[test]
-fn a_task_that_was_kept_before_anything_else_failed_is_not_in_the_way_of_git() {
+fn task_kept_by_a_failed_start_does_not_block_git() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
-    let mut command = env.ralph_command(&repo.dir, &["run", "-p", "Write part.txt", "--agents", "nobody"]);
+    let mut command = env.ralph_command(&repo.dir, &["run", "-p", "Write part.txt", "--agents", "unknown"]);
     let refused = TestEnv::finish(&mut command);
     assert_ne!(refused.code, Some(0), "{refused:?}");
     assert_eq!(repo.git(&["status", "--short"]), "");
 }
 
-/// Hands out the files below a folder, one connection after the other, and nothing else.
+/// Serves the files below a folder, one connection at a time.
 fn serve_files(folder: PathBuf) -> String {
     use std::io::{BufRead as _, BufReader, Write as _};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -439,7 +440,7 @@ fn serve_files(folder: PathBuf) -> String {
 }
 
 #[test]
-fn a_server_that_only_hands_out_files_can_be_cloned_from() {
+fn static_file_server_can_be_cloned() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.stub("cat > /dev/null; echo x > part.txt; echo '<promise>COMPLETE</promise>'", "test -f part.txt");
@@ -453,7 +454,7 @@ fn a_server_that_only_hands_out_files_can_be_cloned_from() {
     let url = serve_files(served);
     let here = env.path("here");
     std::fs::create_dir_all(&here).unwrap();
-    // Twice: the second time the checkout is there already.
+    // Twice: the second time the checkout already exists.
     for text in ["Write part.txt", "Write part.txt again"] {
         let args = ["run", "--new", "--isolation", "none", "--json", "--clone", &url, text];
         env.ralph(&here, &args).exits(0);

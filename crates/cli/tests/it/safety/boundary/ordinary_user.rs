@@ -1,5 +1,5 @@
-//! An agent takes the rights to its own folders away: from the owner of the files, who is an ordinary user. The run goes on, and
-//! nothing of it stays on the disk. (The administrator may do everything, so a test that runs as one becomes somebody else.)
+//! An agent, as an ordinary user, makes its folders inaccessible. The run continues and leaves nothing on disk.
+//! (Root may do everything, so a test that runs as root switches to another user.)
 
 use super::RALPH;
 use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
@@ -7,7 +7,7 @@ use serde_json::json;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 
-/// A user who owns nothing else on this machine.
+/// A user with no other files on this machine.
 const USER: u32 = 61_234;
 
 fn is_root() -> bool {
@@ -15,7 +15,7 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
-/// Runs `ralph` as an ordinary user who owns all of this machine; `None` where that cannot be.
+/// Runs `ralph` as an ordinary user who owns the whole test machine; `None` if that isn't possible.
 fn ralph(env: &TestEnv, folder: &Path, args: &[&str]) -> Option<Finished> {
     let mut command = env.ralph_command(folder, args);
     if is_root() {
@@ -37,7 +37,7 @@ fn ralph(env: &TestEnv, folder: &Path, args: &[&str]) -> Option<Finished> {
     Some(done)
 }
 
-/// A machine whose program everybody can start: the folder that it lies in may be another user's, so that it gets a second name.
+/// A machine whose `ralph` every user can start: its own folder may belong to another user, so it gets a second link.
 fn machine() -> (TestEnv, tempfile::TempDir) {
     use std::os::unix::fs::PermissionsExt as _;
     let place = tempfile::Builder::new().prefix("ralph-test-bin-").tempdir().unwrap();
@@ -49,7 +49,7 @@ fn machine() -> (TestEnv, tempfile::TempDir) {
     (TestEnv::new(program), place)
 }
 
-/// Whether an ordinary user can start a program at all: there may be no other user here.
+/// Whether an ordinary user can start a program: this machine may have no other user.
 fn can_start(env: &TestEnv) -> bool {
     let version = ralph(env, &env.path(""), &["--version"]);
     let can = version.is_some_and(|done| done.code == Some(0));
@@ -65,16 +65,19 @@ fn attack(name: &'static str, script: &'static str) -> (&'static str, &'static s
 
 fn attacks() -> Vec<(&'static str, &'static str)> {
     vec![
-        attack("the agent shuts `.git`", "chmod 000 .git"),
+        attack("the agent makes `.git` inaccessible", "chmod 000 .git"),
         attack("the agent makes `.git` read-only", "chmod 555 .git"),
-        attack("the agent shuts its folder", "chmod 000 ."),
+        attack("the agent makes its folder inaccessible", "chmod 000 ."),
         attack("the agent makes its folder read-only", "chmod 555 ."),
-        attack("the agent shuts `.ralph`", "chmod 000 .ralph"),
+        attack("the agent makes `.ralph` inaccessible", "chmod 000 .ralph"),
         attack("the agent makes `.ralph` read-only", "chmod 555 .ralph"),
         attack("the agent makes the objects read-only", "chmod 555 .git/objects"),
-        attack("the agent shuts the refs", "chmod 000 .git/refs"),
-        attack("the agent shuts a folder of its home", "mkdir -p ~/d/e; touch ~/d/e/f; chmod 000 ~/d"),
-        // An honest one: Go's modules are kept like that.
+        attack("the agent makes the refs inaccessible", "chmod 000 .git/refs"),
+        attack(
+            "the agent makes a folder of its home inaccessible",
+            "mkdir -p ~/d/e; touch ~/d/e/f; chmod 000 ~/d",
+        ),
+        // An honest case: Go keeps its modules like that.
         attack(
             "the agent leaves folders that are read-only",
             "mkdir -p mods/a; echo x > mods/a/f; chmod 444 mods/a/f; chmod 555 mods/a mods",
@@ -105,17 +108,17 @@ fn play(from: usize, step: usize) {
 }
 
 #[test]
-fn an_agent_that_shuts_its_folders_ends_no_run_1() {
+fn unreadable_agent_folders_do_not_end_the_run_1() {
     play(0, 2);
 }
 
 #[test]
-fn an_agent_that_shuts_its_folders_ends_no_run_2() {
+fn unreadable_agent_folders_do_not_end_the_run_2() {
     play(1, 2);
 }
 
 #[test]
-fn a_sparse_clone_whose_git_folder_nobody_may_change_is_not_believed() {
+fn read_only_git_folder_of_a_sparse_clone_is_not_trusted() {
     let (env, _program) = machine();
     if !can_start(&env) {
         return;

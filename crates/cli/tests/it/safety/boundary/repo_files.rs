@@ -1,6 +1,6 @@
-//! Files that a repo brings along, or an agent has left there, as something else than files: pipes, links out of the repo,
-//! devices, sockets, folders, files without end. Each is refused by its name with what mends it, or passed over; nothing waits,
-//! nothing outside is read or written. Each has its honest twin: the same place with an honest file.
+//! Files in a repo, or left by an agent, that aren't regular files: pipes, links out of the repo, devices, sockets, folders,
+//! endless files. `ralph` refuses each by name with a fix, or ignores it; it never blocks, and reads or writes nothing outside.
+//! Each attack has an honest twin: a regular file at the same path.
 
 use super::RALPH;
 use ralph_loop_testkit::{TestEnv, TestRepo};
@@ -13,7 +13,7 @@ const WORK: &str = "cat > /dev/null; echo x > part.txt; echo '<promise>COMPLETE<
 const SECRET: &str = "TOPSECRET of the user";
 const RUN: &[&str] = &["run", "--isolation", "none", "--json"];
 
-/// A repo, and a folder of the user's beside it.
+/// A repo, and a user folder next to it.
 struct Ground<'a> {
     env: &'a TestEnv,
     repo: TestRepo<'a>,
@@ -76,8 +76,8 @@ impl<'a> Ground<'a> {
         self.repo.git(&["commit", "-q", "-m", "a gift"]);
     }
 
-    /// What every attack leaves as it was.
-    fn untouched(&self, name: &str) {
+    /// Files that no attack may change.
+    fn assert_untouched(&self, name: &str) {
         let names: Vec<_> =
             std::fs::read_dir(&self.victim).unwrap().flatten().map(|e| e.file_name()).collect();
         assert_eq!(names, ["file"], "{name}: something was made outside");
@@ -104,7 +104,7 @@ fn prompts(folder: &Path) -> Vec<PathBuf> {
 
 type Lay = fn(&Ground<'_>);
 
-/// One attack: what stands there, what is called, and the name that the refusal has. An empty one: it is passed over.
+/// One attack: the hostile file, the command, and the name in the refusal. An empty name: the file is ignored.
 struct RepoFile {
     name: &'static str,
     lay: Lay,
@@ -136,7 +136,7 @@ fn play(attacks: &[RepoFile]) {
         let env = TestEnv::new(RALPH);
         let ground = Ground::new(&env);
         lay(&ground);
-        // A second time, too: what the first try left behind changes nothing.
+        // A second time, too: leftovers of the first attempt change nothing.
         for time in ["first", "second"] {
             let done = ground.repo.ralph(call);
             let shown = format!("{}{}", done.stdout, done.stderr);
@@ -148,10 +148,10 @@ fn play(attacks: &[RepoFile]) {
                 assert!(shown.contains(refused), "{name}, {time}: no `{refused}` in {shown}");
                 assert!(
                     shown.contains("next:") || shown.contains("fix:"),
-                    "{name}, {time}: nothing says what mends it: {shown}"
+                    "{name}, {time}: the error has no fix: {shown}"
                 );
             }
-            ground.untouched(name);
+            ground.assert_untouched(name);
             if refused.is_empty() {
                 break;
             }
@@ -165,7 +165,7 @@ fn play(attacks: &[RepoFile]) {
 }
 
 #[test]
-fn a_configuration_that_is_no_file_of_the_repo_is_refused() {
+fn config_that_is_not_a_regular_file_is_refused() {
     const FILE: &str = ".ralph/config.json";
     play(&[
         attack("config.json is a pipe", |g| g.fifo(FILE), RUN, FILE, PLAIN),
@@ -187,7 +187,7 @@ fn a_configuration_that_is_no_file_of_the_repo_is_refused() {
             },
         ),
         attack("config.json is a link to itself", |g| g.link(FILE, "config.json"), RUN, FILE, PLAIN),
-        attack("config.json has no end", |g| g.big(FILE), RUN, FILE, PLAIN),
+        attack("config.json is endless", |g| g.big(FILE), RUN, FILE, PLAIN),
         attack("config.json is a folder", |g| g.folder(FILE), RUN, FILE, PLAIN),
         attack("config.json is a socket", |g| g.socket(FILE), RUN, FILE, PLAIN),
         attack(
@@ -202,7 +202,7 @@ fn a_configuration_that_is_no_file_of_the_repo_is_refused() {
 }
 
 #[test]
-fn models_and_prices_that_are_no_files_of_the_repo_are_refused() {
+fn models_and_prices_that_are_not_regular_files_are_refused() {
     const FILE: &str = ".ralph/models.yaml";
     play(&[
         attack("models.yaml is a pipe", |g| g.fifo(FILE), RUN, FILE, |g| g.repo.write(FILE, MODELS)),
@@ -216,7 +216,7 @@ fn models_and_prices_that_are_no_files_of_the_repo_are_refused() {
                 g.link(FILE, "../models.yaml");
             },
         ),
-        attack("models.yaml has no end", |g| g.big(FILE), RUN, FILE, |g| g.repo.write(FILE, MODELS)),
+        attack("models.yaml is endless", |g| g.big(FILE), RUN, FILE, |g| g.repo.write(FILE, MODELS)),
         attack(
             "config/models.yaml is a pipe",
             |g| g.fifo("config/models.yaml"),
@@ -264,7 +264,7 @@ fn models_and_prices_that_are_no_files_of_the_repo_are_refused() {
             },
         ),
         attack(
-            "a list of prices has no end",
+            "a list of prices is endless",
             |g| {
                 g.repo.write(FILE, PRICED);
                 g.big(".ralph/prices.json");
@@ -280,7 +280,7 @@ fn models_and_prices_that_are_no_files_of_the_repo_are_refused() {
 }
 
 #[test]
-fn an_env_file_that_is_none_is_refused_and_a_folder_of_that_name_is_honest() {
+fn dotenv_that_is_not_a_regular_file_is_refused_but_a_folder_is_ignored() {
     play(&[
         attack(".env is a pipe", |g| g.fifo(".env"), RUN, ".env", |g| g.repo.write(".env", "A=b\n")),
         attack(
@@ -289,7 +289,7 @@ fn an_env_file_that_is_none_is_refused_and_a_folder_of_that_name_is_honest() {
             RUN,
             ".env",
             |g| {
-                // A link of the user's own: git ignores it, so no clone has brought it.
+                // A user's link: git ignores it, so it can't come from a clone.
                 g.repo.write(".gitignore", ".env\n");
                 g.out(".env");
             },
@@ -316,7 +316,7 @@ fn an_env_file_that_is_none_is_refused_and_a_folder_of_that_name_is_honest() {
             ".env",
             |g| g.repo.write(".env", ""),
         ),
-        attack(".env has no end", |g| g.big(".env"), RUN, ".env", |g| g.folder(".env")),
+        attack(".env is endless", |g| g.big(".env"), RUN, ".env", |g| g.folder(".env")),
         attack(".env is a socket", |g| g.socket(".env"), RUN, ".env", |g| g.folder(".env")),
         attack(".env is a pipe for every other command", |g| g.fifo(".env"), &["list", "--json"], "", PLAIN),
         attack(".env is a pipe for the model list", |g| g.fifo(".env"), &["models", "--json"], ".env", PLAIN),
@@ -324,7 +324,7 @@ fn an_env_file_that_is_none_is_refused_and_a_folder_of_that_name_is_honest() {
 }
 
 #[test]
-fn a_task_that_is_no_file_of_the_repo_is_refused() {
+fn task_that_is_not_a_regular_file_is_refused() {
     let lay_task: Lay = |g| g.repo.write("ralph_task.md", TASK);
     play(&[
         attack("PROMPT.md is a pipe", |g| g.fifo("PROMPT.md"), RUN, "PROMPT.md", PLAIN),
@@ -338,7 +338,7 @@ fn a_task_that_is_no_file_of_the_repo_is_refused() {
                 g.link("PROMPT.md", "docs/task.md");
             },
         ),
-        attack("PROMPT.md has no end", |g| g.big("PROMPT.md"), RUN, "PROMPT.md", PLAIN),
+        attack("PROMPT.md is endless", |g| g.big("PROMPT.md"), RUN, "PROMPT.md", PLAIN),
         attack("PROMPT.md is a device", |g| g.link("PROMPT.md", "/dev/zero"), RUN, "PROMPT.md", PLAIN),
         attack(
             "a named task is a pipe",
@@ -389,7 +389,7 @@ fn a_task_that_is_no_file_of_the_repo_is_refused() {
 }
 
 #[test]
-fn what_goes_into_a_prompt_comes_from_the_repo() {
+fn prompt_files_must_be_inside_the_repo() {
     play(&[
         attack("guardrails.md is a link out of the repo", |g| g.out(".ralph/guardrails.md"), RUN, "", PLAIN),
         attack("notes.md is a link out of the repo", |g| g.out(".ralph/notes.md"), RUN, "", PLAIN),
@@ -403,7 +403,7 @@ fn what_goes_into_a_prompt_comes_from_the_repo() {
         ),
         attack("errors.log is a link out of the repo", |g| g.out(".ralph/errors.log"), RUN, "", PLAIN),
         attack(
-            "guardrails.md has no end",
+            "guardrails.md is endless",
             |g| g.big(".ralph/guardrails.md"),
             RUN,
             "",
@@ -445,7 +445,7 @@ fn context(file: &str) -> String {
 }
 
 #[test]
-fn what_a_project_is_made_of_is_looked_at_without_waiting() {
+fn project_detection_never_blocks() {
     const INIT: &[&str] = &["init", "--force", "--json"];
     play(&[
         attack(
@@ -511,7 +511,7 @@ fn what_a_project_is_made_of_is_looked_at_without_waiting() {
 }
 
 #[test]
-fn what_a_command_writes_goes_through_no_link() {
+fn written_files_never_follow_links() {
     play(&[
         attack(
             "init meets .ralph as a link out",
@@ -561,9 +561,9 @@ fn what_a_command_writes_goes_through_no_link() {
     ]);
 }
 
-/// A run that lies in a repo is only for reading, and reading it neither waits nor leads out.
+/// A run shipped by a repo is read-only, and reading it neither blocks nor leaves the repo.
 #[test]
-fn a_run_that_a_repo_brings_along_is_read_without_waiting() {
+fn reading_a_run_shipped_by_a_repo_never_blocks() {
     let env = TestEnv::new(RALPH);
     let ground = Ground::new(&env);
     let run = ground.repo.run(&[]).exits(0).json()["run_id"].as_str().unwrap().to_owned();
@@ -597,17 +597,17 @@ fn a_run_that_a_repo_brings_along_is_read_without_waiting() {
                 &["logs", &run],
                 &["show", &run, "--proof"],
             ] {
-                // What cannot be read is told or left out; that it comes to an end and shows nothing of the user's is the point.
+                // Unreadable files are reported or omitted; the command must end and show none of the user's files.
                 let done = place.repo.ralph(call);
                 assert!(done.code.is_some(), "{file} {lay} {call:?}: {}", done.stderr);
                 let shown = format!("{}{}", done.stdout, done.stderr);
                 assert!(!shown.contains(SECRET), "{file} {lay} {call:?}: {shown}");
             }
-            place.untouched(file);
+            place.assert_untouched(file);
             std::fs::remove_dir_all(&place.repo.dir).unwrap();
         }
     }
-    // The twin: the run itself is shown where it was made.
+    // The twin: the run is shown on its own machine.
     for call in [&["status", &run][..], &["show", &run], &["logs", &run], &["show", &run, "--proof"]] {
         ground.repo.ralph(call).exits(0);
     }

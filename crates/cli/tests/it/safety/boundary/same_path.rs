@@ -1,5 +1,5 @@
-//! The agent's tree, and the clean checkout of the final check, stand at the path of the user's own repo: what names it in
-//! full works there, and never reaches the repo itself.
+//! The agent's tree and the clean checkout of the final check are mounted at the path of the user's repo: absolute paths work
+//! there and never reach the repo itself.
 
 use super::RALPH;
 use ralph_loop_testkit::{Finished, TestEnv, TestRepo};
@@ -7,7 +7,7 @@ use serde_json::json;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// Makes what a virtual environment is made of: scripts whose interpreter is named by its full path.
+/// Creates a virtual environment: scripts with an absolute interpreter path.
 const MAKE_VENV: &str = r#"mkdir -p .venv/bin
 printf '#!/bin/sh\nexec /bin/sh "$@"\n' > .venv/bin/interpreter
 printf '#!%s/.venv/bin/interpreter\necho ran in "$(pwd)"\n' "$PWD" > .venv/bin/tool
@@ -15,14 +15,14 @@ printf 'tool = %s/.venv/bin/tool\n' "$PWD" > local.cfg
 chmod +x .venv/bin/interpreter .venv/bin/tool
 "#;
 
-/// A session that uses it, by every name it has.
+/// A session that uses it by every path it has.
 const USES_VENV: &str = r#"cat > /dev/null
 [ -d .venv ] || sh make-venv.sh
 { pwd; echo "$PWD"; .venv/bin/tool; "$(sed 's/tool = //' local.cfg)"; } > part.txt
 git log -1 --format=%s >> part.txt
 echo '<promise>COMPLETE</promise>'"#;
 
-fn is_missing(done: &Finished) -> bool {
+fn has_no_sandbox(done: &Finished) -> bool {
     let missing = done.code == Some(4) && done.stderr.contains("sandbox");
     if missing {
         ralph_loop_testkit::skip(&done.stderr);
@@ -52,12 +52,12 @@ fn configure(repo: &TestRepo<'_>, script: &str) {
     repo.configure(&[repo.agent("stub", script)], &check, &setup);
 }
 
-/// The file that a run has made, in the folder that the user finds it in; on the run's branch it is the same.
-fn made(env: &TestEnv, done: &Finished, name: &str) -> String {
+/// The file created by a run, in the user's folder and equal on the run's branch.
+fn created_file(env: &TestEnv, done: &Finished, name: &str) -> String {
     let result = done.json();
     let folder = Path::new(result["workspace"].as_str().unwrap());
     let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
-    // In place the files are the user's to commit.
+    // In place the user commits the files.
     if let Some(branch) = result["branch"].as_str().filter(|branch| branch.starts_with("ralph/")) {
         let shown = TestEnv::finish(env.command("git", folder).args(["show", &format!("{branch}:{name}")]));
         assert_eq!(shown.exits(0).stdout, text, "{name}");
@@ -67,18 +67,18 @@ fn made(env: &TestEnv, done: &Finished, name: &str) -> String {
     text
 }
 
-fn a_venv_works(place: &str, args: &[&str]) {
+fn assert_venv_works(place: &str, args: &[&str]) {
     let env = TestEnv::new(RALPH);
     let repo = venv_repo(&env, place);
     configure(&repo, USES_VENV);
     let done = repo.ralph(&[&["run", "--json", "--isolation", "bwrap"], args].concat());
-    if is_missing(&done) {
+    if has_no_sandbox(&done) {
         return;
     }
     let done = done.exits(0);
     let at = repo.dir.display();
     let expected = format!("{at}\n{at}\nran in {at}\nran in {at}\nstart\n");
-    assert_eq!(made(&env, &done, "part.txt"), expected, "{done:?}");
+    assert_eq!(created_file(&env, &done, "part.txt"), expected, "{done:?}");
     let run = done.json()["run_id"].as_str().unwrap().to_owned();
     let log = std::fs::read_to_string(repo.record(&run).join("proof/check-tests.log")).unwrap();
     assert!(log.starts_with(&format!("ran in {at}\nran in {at}\n")), "{log}");
@@ -86,22 +86,22 @@ fn a_venv_works(place: &str, args: &[&str]) {
 
 #[test]
 fn a_virtual_environment_works_in_place() {
-    a_venv_works("home/code/repo", &[]);
+    assert_venv_works("home/code/repo", &[]);
 }
 
 #[test]
 fn a_virtual_environment_works_in_a_worktree() {
-    a_venv_works("code/größe", &["--worktree"]);
+    assert_venv_works("code/größe", &["--worktree"]);
 }
 
 #[test]
 fn a_virtual_environment_works_in_a_clone() {
-    a_venv_works("home/repo", &["--clone", "."]);
+    assert_venv_works("home/repo", &["--clone", "."]);
 }
 
-/// A virtual environment and a Go of the user's, outside of the repo, on the PATH; what lies beside them stays hidden.
+/// A virtual environment and a Go of the user's, outside of the repo, on the PATH; their neighbors stay hidden.
 #[test]
-fn tools_of_the_home_that_are_on_the_path_work_and_their_neighbours_stay_hidden() {
+fn home_tools_on_the_path_work_and_their_neighbors_stay_hidden() {
     let env = TestEnv::new(RALPH);
     let repo =
         TestRepo::new(&env, "home/code/repo", &[("part.txt", "start\n"), ("PROMPT.md", "# Do the work\n")]);
@@ -139,14 +139,14 @@ fn tools_of_the_home_that_are_on_the_path_work_and_their_neighbours_stay_hidden(
     let path = format!("{tools}:{}", path.unwrap_or("/usr/bin:/bin"));
     command.env("PATH", path);
     let done = TestEnv::finish(&mut command);
-    if is_missing(&done) {
+    if has_no_sandbox(&done) {
         return;
     }
     let done = done.exits(0);
     assert_eq!(repo.read("part.txt"), "7\n1.99\n0\n", "{done:?}");
 }
 
-/// What an agent does by full paths, to files and to git, stays with its own copy.
+/// Changes by absolute paths, to files and git, stay in the agent's copy.
 const ATTACKS_BY_FULL_PATH: &str = r#"cat > /dev/null
 echo agent > "$AT/ignored.txt"; rm -f "$AT/local.cfg"
 cp "$(git rev-parse --git-path HEAD)" "$AT/head.txt" 2>/dev/null
@@ -160,7 +160,7 @@ ls "$AT" | grep -c user-only >> part.txt
 echo part >> part.txt; rm -f borrowed.txt
 exec 2>/dev/null; echo '<promise>COMPLETE</promise>'"#;
 
-fn full_paths_lead_to_the_copy(args: &[&str]) {
+fn absolute_paths_lead_to_the_copy(args: &[&str]) {
     let env = TestEnv::new(RALPH);
     let repo = venv_repo(&env, "home/repo");
     repo.write("ignored.txt", "mine\n");
@@ -177,12 +177,12 @@ fn full_paths_lead_to_the_copy(args: &[&str]) {
     let refs = repo.git(&["for-each-ref", "refs/heads", "refs/tags"]);
     let config = repo.read(".git/config");
     let done = repo.ralph(&[&["run", "--json", "--isolation", "bwrap"], args].concat());
-    if is_missing(&done) {
+    if has_no_sandbox(&done) {
         return;
     }
     let done = done.exits(0);
-    let id = made(&env, &done, "planted.id");
-    assert_eq!(made(&env, &done, "part.txt"), "0\npart\n", "{done:?}");
+    let id = created_file(&env, &done, "planted.id");
+    assert_eq!(created_file(&env, &done, "part.txt"), "0\npart\n", "{done:?}");
     assert_eq!(repo.read("ignored.txt"), "mine\n");
     assert!(repo.dir.join("local.cfg").is_file());
     assert_eq!(repo.read(".git/config"), config);
@@ -198,17 +198,17 @@ fn full_paths_lead_to_the_copy(args: &[&str]) {
 }
 
 #[test]
-fn full_paths_lead_to_the_copy_in_place() {
-    full_paths_lead_to_the_copy(&[]);
+fn absolute_paths_lead_to_the_copy_in_place() {
+    absolute_paths_lead_to_the_copy(&[]);
 }
 
 #[test]
-fn full_paths_lead_to_the_copy_in_a_worktree() {
-    full_paths_lead_to_the_copy(&["--worktree"]);
+fn absolute_paths_lead_to_the_copy_in_a_worktree() {
+    absolute_paths_lead_to_the_copy(&["--worktree"]);
 }
 
-/// The agent commits as the user, wherever their git has that from; what is said inside stands above it.
-fn commits_are_the_users(args: &[&str]) {
+/// The agent commits as the user, wherever git gets that identity; settings inside the sandbox take precedence.
+fn commits_have_the_user_as_author(args: &[&str]) {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     repo.git(&["config", "--unset", "user.name"]);
@@ -223,15 +223,15 @@ fn commits_are_the_users(args: &[&str]) {
         "test -s who.txt",
     );
     let done = repo.ralph(&[&["run", "--json"], args].concat());
-    if is_missing(&done) {
+    if has_no_sandbox(&done) {
         return;
     }
-    let who = made(&env, &done.exits(0), "who.txt");
+    let who = created_file(&env, &done.exits(0), "who.txt");
     assert_eq!(who, "Ann Ä <ann@example.org> Ann Ä <ann@example.org>\nOther <ann@example.org>\n");
 }
 
 #[test]
-fn commits_are_the_users_in_every_sandbox_of_this_machine() {
+fn commits_have_the_user_as_author_in_every_local_sandbox() {
     for args in [
         &["--isolation", "bwrap"][..],
         &["--isolation", "bwrap", "--worktree"],
@@ -239,12 +239,12 @@ fn commits_are_the_users_in_every_sandbox_of_this_machine() {
         &["--isolation", "landlock", "--worktree"],
         &["--isolation", "bwrap", "--clone", "."],
     ] {
-        commits_are_the_users(args);
+        commits_have_the_user_as_author(args);
     }
 }
 
 #[test]
-fn a_repo_that_is_reached_by_a_link_or_is_a_worktree_itself_stands_at_its_path_too() {
+fn symlinked_repo_and_worktree_keep_their_path() {
     let env = TestEnv::new(RALPH);
     let main = TestRepo::with_task(&env);
     main.git(&["worktree", "add", "-q", "-b", "side", env.path("data/side").to_str().unwrap()]);
@@ -260,7 +260,7 @@ fn a_repo_that_is_reached_by_a_link_or_is_a_worktree_itself_stands_at_its_path_t
     std::fs::create_dir_all(by_link.join(".ralph")).unwrap();
     std::fs::write(by_link.join(".ralph/config.json"), config.to_string()).unwrap();
     let done = env.ralph(&by_link, &["run", "--json", "--isolation", "bwrap"]);
-    if is_missing(&done) {
+    if has_no_sandbox(&done) {
         return;
     }
     done.exits(0);
@@ -269,7 +269,7 @@ fn a_repo_that_is_reached_by_a_link_or_is_a_worktree_itself_stands_at_its_path_t
 }
 
 #[test]
-fn two_runs_of_one_repo_each_have_its_path_for_themselves() {
+fn parallel_runs_each_see_the_repo_path() {
     let env = TestEnv::new(RALPH);
     let repo = TestRepo::with_task(&env);
     let config = json!({ "agents": [repo.agent("stub", &format!(
@@ -280,12 +280,12 @@ fn two_runs_of_one_repo_each_have_its_path_for_themselves() {
     let start = || env.spawn(&repo.dir, &["run", "--worktree", "--json", "--isolation", "bwrap"]);
     for child in [start(), start()] {
         let done = TestEnv::wait(child);
-        if is_missing(&done) {
+        if has_no_sandbox(&done) {
             return;
         }
         let done = done.exits(0);
         let run = done.json()["run_id"].as_str().unwrap().to_owned();
-        assert_eq!(made(&env, &done, "part.txt"), format!("{run}\n"));
+        assert_eq!(created_file(&env, &done, "part.txt"), format!("{run}\n"));
     }
     assert!(!repo.dir.join("part.txt").exists());
 }

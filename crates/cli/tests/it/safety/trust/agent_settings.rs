@@ -16,7 +16,7 @@ const EVIL: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn settings_of_a_repo_are_not_asked_about_and_no_session_is_started_with_them() {
+fn repo_agent_settings_are_ignored_without_asking() {
     let mut place = Place::new();
     let repo = place.env.path("repo");
     let claude = |place: &Place| {
@@ -45,14 +45,14 @@ fn settings_of_a_repo_are_not_asked_about_and_no_session_is_started_with_them() 
     place.run(&[]).exits(0);
     let seen = place.read(".ralph/seen.txt");
     assert!(seen.contains("\nGOOGLE_GEMINI_BASE_URL=\n"), "no file can name another: {seen}");
-    // What the user says counts.
+    // The user's setting counts.
     place.vars.push(("GOOGLE_GEMINI_BASE_URL".into(), "https://own.example".into()));
     place.run(&[]).exits(0);
     let seen = place.read(".ralph/seen.txt");
     assert!(seen.contains("\nGOOGLE_GEMINI_BASE_URL=https://own.example\n"), "{seen}");
 }
 
-/// Notes what a session finds of its settings, from the top to its folder, and what it can leave there.
+/// Writes down the settings that a session sees, from the top to its folder, and where it can write.
 const LOOK: &str = "cat > /dev/null\n\
     for at in ../.. .. .; do\n\
     cat $at/.claude/settings.json $at/.mcp.json 2>/dev/null\n\
@@ -61,7 +61,7 @@ const LOOK: &str = "cat > /dev/null\n\
     echo x > part.txt; echo '<promise>COMPLETE</promise>'";
 
 #[test]
-fn a_sandboxed_session_finds_settings_of_its_program_empty_at_every_depth() {
+fn sandboxed_session_sees_empty_agent_settings() {
     let place = Place::new();
     program(&place.env.path("bin/claude"), LOOK);
     let task = json!({"task": "Make part.txt", "repository": {"working_dir": "a/b"},
@@ -69,7 +69,7 @@ fn a_sandboxed_session_finds_settings_of_its_program_empty_at_every_depth() {
     std::fs::remove_file(place.env.path("repo/PROMPT.md")).unwrap();
     place.write("ralph.json", &task.to_string());
     place.write("a/b/keep.txt", "x\n");
-    // None in `a`: nothing can be laid there either.
+    // None in `a`: the session can't create one there either.
     for folder in ["", "a/b/"] {
         place.write(&format!("{folder}.claude/settings.json"), &format!("{{\"canary\": \"{folder}\"}}\n"));
         place.write(&format!("{folder}.mcp.json"), "{\"canary\": 1}\n");
@@ -90,12 +90,12 @@ fn a_sandboxed_session_finds_settings_of_its_program_empty_at_every_depth() {
     assert_eq!(seen, "", "read or written");
     assert_eq!(place.git(&["status", "--short", "--", ".claude", ".mcp.json", "a/b/.claude"]), "");
     assert!(!place.env.path("repo/a/.claude").exists(), "nothing is left of what was mounted");
-    // The honest twin: a repo whose product these settings are.
+    // The honest twin: a repo that develops such settings.
     place.ralph(&["trust", "--agent-settings", ".claude"]).exits(0);
     let Some(seen) = run() else { return };
     assert_eq!(seen, "{\"canary\": \"\"}\nwrote ../..\n");
     assert_eq!(place.read(".claude/settings.local.json"), "left\n", "it is the result of the run");
-    // It is another folder now.
+    // The session replaced the folder, so the permission no longer applies.
     let Some(seen) = run() else { return };
     assert_eq!(seen, "");
     let told = place.ralph(&["trust", "--agent-settings", "a/b/keep.txt"]).exits(2).stderr;
@@ -103,7 +103,7 @@ fn a_sandboxed_session_finds_settings_of_its_program_empty_at_every_depth() {
 }
 
 #[test]
-fn a_commit_of_the_agents_does_not_delete_what_it_does_not_see() {
+fn agent_commit_keeps_hidden_settings() {
     let place = Place::new();
     let script =
         "cat > /dev/null; git status --short > seen.txt; echo x > part.txt; git add -A; git commit -qm work";
@@ -125,7 +125,7 @@ fn a_commit_of_the_agents_does_not_delete_what_it_does_not_see() {
 }
 
 #[test]
-fn a_link_that_cannot_be_covered_needs_the_users_word() {
+fn uncoverable_settings_link_needs_permission() {
     let place = Place::new();
     let repo = place.env.path("repo");
     place.write("evil.json", EVIL[5].1);
@@ -138,7 +138,7 @@ fn a_link_that_cannot_be_covered_needs_the_users_word() {
     let told = told.exits(3).stderr;
     assert!(told.contains("`.mcp.json`, a link that leads out of the repo"), "{told}");
     assert_eq!(place.runs(), 0);
-    // The honest twin: a link within the repo. What it leads to is covered.
+    // The honest twin: a link within the repo. Its target is covered.
     std::fs::remove_file(repo.join(".mcp.json")).unwrap();
     std::os::unix::fs::symlink("evil.json", repo.join(".mcp.json")).unwrap();
     program(&place.env.path("bin/claude"), "cat > /dev/null; cat .mcp.json > seen.txt; echo x > part.txt");

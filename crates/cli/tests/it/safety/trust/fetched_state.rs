@@ -1,11 +1,11 @@
-//! A state and a remote that somebody has worked on: odd names, modes and refs, journals that are none, far too much of
-//! everything. Each is refused or goes on; nothing of it is run, nothing leads out of the run's own folders.
+//! A manipulated state or remote: odd names, modes and refs, invalid journals, far too many files. Each is refused or the run
+//! continues; none of it is executed, and nothing leads out of the run's own folders.
 
 use super::fetched::{Pushed, pushed, tamper, tamper_as};
 use ralph_loop_testkit::TestEnv;
 use serde_json::json;
 
-/// Goes on here without a sandbox, and sees that no program of the remote's ran.
+/// Resumes here without a sandbox, and asserts that no program of the remote ran.
 fn resumed(pushed: &Pushed, name: &str, codes: &[i32]) -> ralph_loop_testkit::Finished {
     let done = pushed.resume(&["--isolation", "none"]);
     let code = done.code.unwrap_or(-1);
@@ -33,7 +33,7 @@ fn find(folder: &std::path::Path, name: &str) -> Vec<std::path::PathBuf> {
 
 const FSMONITOR: &str = "[core]\n\tfsmonitor = touch made\n";
 
-/// Puts an entry into the top of the pushed state that `git add` would refuse.
+/// Adds an entry that `git add` would refuse to the top of the pushed state.
 fn add_entry(pushed: &Pushed, entry: &str) {
     let state = format!("refs/ralph/{}/state", pushed.run);
     let bare = pushed.forge.join("repo.git").display().to_string();
@@ -49,14 +49,14 @@ fn add_entry(pushed: &Pushed, entry: &str) {
 }
 
 #[test]
-fn names_of_a_fetched_state_lead_nowhere() {
+fn fetched_state_file_names_stay_contained() {
     for (name, entry, codes) in [
         ("a state with `.GIT`", ".GIT", &[4][..]),
-        ("a state with `.git` and a letter without width", ".g\u{200c}it", &[4]),
+        ("a state with `.git` and a zero-width character", ".g\u{200c}it", &[4]),
         ("a state with the short name of `.git`", "git~1", &[4]),
         ("a state with an entry that leads up", "..", &[4]),
         ("a state with an entry that is its folder", ".", &[4]),
-        ("a state with a line end in a name", "a\nb", &[0, 3]),
+        ("a state with a line break in a name", "a\nb", &[0, 3]),
         ("a state with a name that looks like an option", "--output=made", &[0, 3]),
     ] {
         let pushed = pushed(&json!({}));
@@ -67,25 +67,25 @@ fn names_of_a_fetched_state_lead_nowhere() {
 }
 
 #[test]
-fn what_a_fetched_state_is_made_of_leads_nowhere() {
+fn malformed_fetched_states_are_refused() {
     let spec = |pushed: &Pushed| format!("runs/{}/spec.json", pushed.run);
     let journal = |pushed: &Pushed| format!("runs/{}/events.jsonl", pushed.run);
-    // A link in the place of the frozen definition is the text that it holds.
+    // A link instead of the frozen definition is read as its text.
     let place = pushed(&json!({}));
     tamper_as(&place, "120000", &spec(&place), "/etc/passwd");
     let done = resumed(&place, "a state whose definition is a link", &[2, 3, 4]);
     assert!(!format!("{}{}", done.stdout, done.stderr).contains("root:"), "{}", done.stderr);
-    // A journal that is none, and one whose line never ends.
+    // An invalid journal, and one with an endless line.
     for (name, text) in [
-        ("a state whose journal is no journal", "not a journal\nat all\n".to_owned()),
+        ("a state with an invalid journal", "not a journal\nat all\n".to_owned()),
         ("a state whose journal has one endless line", "x".repeat(9 << 20)),
-        ("a state whose journal nests without end", format!("{}\n", "[".repeat(1 << 20))),
+        ("a state whose journal nests endlessly", format!("{}\n", "[".repeat(1 << 20))),
     ] {
         let place = pushed(&json!({}));
         tamper(&place, &journal(&place), &text);
         resumed(&place, name, &[2, 3, 4]);
     }
-    // A definition that says where the record lies.
+    // A definition that names the record's folder.
     let place = pushed(&json!({}));
     let state = format!("refs/ralph/{}/state:{}", place.run, spec(&place));
     let text = place.git(&["cat-file", "blob", &state]);
@@ -99,7 +99,7 @@ fn what_a_fetched_state_is_made_of_leads_nowhere() {
 }
 
 #[test]
-fn far_too_many_files_of_a_fetched_state_are_refused_at_once() {
+fn fetched_state_with_too_many_files_is_refused() {
     let place = pushed(&json!({}));
     let state = format!("refs/ralph/{}/state", place.run);
     let id = place.git(&["rev-parse", &format!("{state}:runs/{}/spec.json", place.run)]);
@@ -119,7 +119,7 @@ fn far_too_many_files_of_a_fetched_state_are_refused_at_once() {
 }
 
 #[test]
-fn refs_of_a_remote_are_names_and_nothing_else() {
+fn hostile_remote_refs_are_harmless() {
     let place = pushed(&json!({}));
     let main = place.git(&["rev-parse", "refs/heads/main"]);
     for name in [
@@ -134,7 +134,7 @@ fn refs_of_a_remote_are_names_and_nothing_else() {
         "refs/heads/.x\u{202e}gpj",
         &format!("refs/replace/{main}"),
     ] {
-        // Some names are none to git itself.
+        // Git itself refuses some names.
         let bare = format!("--git-dir={}", place.forge.join("repo.git").display());
         let folder = place.place.env.path("elsewhere");
         TestEnv::finish(place.place.env.command("git", &folder).arg(bare).args(["update-ref", name, &main]));
@@ -148,14 +148,14 @@ fn refs_of_a_remote_are_names_and_nothing_else() {
 }
 
 #[test]
-fn settings_hooks_and_borrowed_objects_of_a_remote_are_not_obeyed() {
+fn remote_settings_hooks_and_alternates_are_ignored() {
     let place = pushed(&json!({}));
     let bare = place.forge.join("repo.git");
     std::fs::create_dir_all(bare.join("hooks")).unwrap();
     for hook in
         ["post-checkout", "post-update", "reference-transaction", "pre-receive", "update", "post-receive"]
     {
-        // A hook of the remote's may run on the remote's side of a push; it gets nowhere near this run's folder.
+        // A remote hook may run on the remote's side of a push, but never in this run's folder.
         super::program(
             &bare.join("hooks").join(hook),
             "[ -z \"$GIT_WORK_TREE\" ] || touch \"$GIT_WORK_TREE/made\"",
@@ -173,9 +173,9 @@ fn settings_hooks_and_borrowed_objects_of_a_remote_are_not_obeyed() {
     resumed(&place, "settings of a remote", &[0]);
 }
 
-/// Brought here twice, one after the other and at once: the run is one.
+/// Fetched twice, sequentially and concurrently, it is one run.
 #[test]
-fn a_run_that_is_fetched_twice_is_one_run() {
+fn run_fetched_twice_is_one_run() {
     let place = pushed(&json!({}));
     resumed(&place, "fetched once", &[0]);
     let again = resumed(&place, "fetched again", &[0, 1, 2, 3]);

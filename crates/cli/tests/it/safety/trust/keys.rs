@@ -1,11 +1,11 @@
-//! Keys and logins go to programs by their place.
+//! Keys and logins go to programs by their path.
 
 use super::{Place, WORK, program};
 use serde_json::json;
 
 const KEY: &str = "ANTHROPIC_API_KEY=key-of-the-user-ANTHROPIC_API_KEY";
 
-/// A sandboxed run; `None` where this machine has no sandbox.
+/// A sandboxed run; `None` if this machine has no sandbox.
 fn sandboxed(place: &Place, args: &[&str]) -> Option<ralph_loop_testkit::Finished> {
     let done = place.ralph(&[&["run", "--new", "--json"], args].concat());
     if done.code == Some(4) && done.stderr.contains("sandbox") {
@@ -15,15 +15,15 @@ fn sandboxed(place: &Place, args: &[&str]) -> Option<ralph_loop_testkit::Finishe
     Some(done)
 }
 
-/// What a sandboxed agent notes comes back with its work.
-fn handed_back() -> String {
+/// The work script with its notes in a file that leaves the sandbox.
+fn visible_work() -> String {
     WORK.replace(".ralph/seen.txt", "seen.txt")
 }
 
 #[test]
-fn a_check_of_an_agents_name_gets_no_key_and_the_agent_gets_its_own() {
+fn check_named_like_an_agent_gets_no_key() {
     let place = Place::new();
-    program(&place.env.path("bin/claude"), &handed_back());
+    program(&place.env.path("bin/claude"), &visible_work());
     program(&place.env.path("repo/claude"), "test -z \"$ANTHROPIC_API_KEY\" && test -f part.txt");
     place.track("claude");
     for verifier in [json!(["./claude"]), json!(["sh", "-c", "./claude"])] {
@@ -40,23 +40,23 @@ fn a_check_of_an_agents_name_gets_no_key_and_the_agent_gets_its_own() {
 }
 
 #[test]
-fn any_other_command_gets_no_key() {
+fn other_commands_get_no_key() {
     let place = Place::new();
-    place.agent("claude", &["sh", "-c", &handed_back()], &json!({}));
+    place.agent("claude", &["sh", "-c", &visible_work()], &json!({}));
     let Some(done) = sandboxed(&place, &[]) else { return };
     done.exits(0);
     assert!(!place.read("seen.txt").contains("API_KEY="), "{}", place.read("seen.txt"));
 }
 
 #[test]
-fn an_allowed_address_of_a_dotenv_reaches_its_agent_and_is_remembered_for_the_run() {
+fn allowed_dotenv_url_reaches_its_agent_for_the_whole_run() {
     let place = Place::new();
     place.write(".env", "ANTHROPIC_BASE_URL=https://gateway.example\n");
     place.ralph(&["trust", "--yes"]).exits(0);
     place.run(&[]).exits(0);
     assert!(place.read(".ralph/seen.txt").contains("ANTHROPIC_BASE_URL=https://gateway.example"));
     place.ralph(&["trust", "--revoke"]).exits(0);
-    // Allowed to one run, which is killed and goes on: it is still allowed to that run, and to no other.
+    // Allowed for one run: after a kill and a resume it is still allowed for that run, and for no other.
     let args = ["run", "--new", "--isolation", "none", "--yes"];
     let mut command = place.command(&place.env.path("repo"), &args);
     let killed = ralph_loop_testkit::TestEnv::finish(command.env("RALPH_FAULT", "place.after"));
@@ -70,7 +70,7 @@ fn an_allowed_address_of_a_dotenv_reaches_its_agent_and_is_remembered_for_the_ru
 }
 
 #[test]
-fn a_program_of_the_repo_is_looked_at_again_at_each_start() {
+fn repo_program_is_checked_again_at_each_start() {
     let place = Place::new();
     let evil = format!("touch {}", place.env.path("evil.txt").display());
     let script = format!(
@@ -92,7 +92,7 @@ fn a_program_of_the_repo_is_looked_at_again_at_each_start() {
 }
 
 #[test]
-fn what_an_agent_starts_itself_is_not_found_in_the_repo_first() {
+fn agent_child_programs_are_not_resolved_in_the_repo() {
     let mut place = Place::new();
     program(&place.env.path("repo/bin/helper"), "echo evil");
     program(&place.env.path("bin/helper"), "echo own");
@@ -102,9 +102,9 @@ fn what_an_agent_starts_itself_is_not_found_in_the_repo_first() {
     assert_eq!(place.read("helped.txt"), "own\n");
 }
 
-/// What a repo names to be tried is sandboxed there, too.
+/// Probing a repo's agent is also sandboxed.
 #[test]
-fn commands_that_are_only_tried_are_sandboxed_and_get_no_key() {
+fn probed_commands_are_sandboxed_and_get_no_key() {
     let place = Place::new();
     let mark = place.env.path("evil.txt");
     let script =
@@ -126,14 +126,14 @@ fn commands_that_are_only_tried_are_sandboxed_and_get_no_key() {
     let made: Vec<_> =
         std::fs::read_dir(place.env.path("")).unwrap().flatten().map(|e| e.file_name()).collect();
     assert!(!made.iter().any(|name| name.to_string_lossy().starts_with("evil")), "{made:?}");
-    // The twin: the user's own word runs it with the user's rights.
+    // The twin: with the user's permission it runs with the user's rights.
     place.env.user_config(&json!({"isolation": "none"}));
     place.ralph(&["probe", "--json"]);
     assert!(mark.exists());
 }
 
 #[test]
-fn the_tools_that_try_agents_start_nothing_of_the_repo() {
+fn agent_probes_start_no_repo_program() {
     let mut place = Place::new();
     let marks = format!("touch {}", place.env.path("evil.txt").display());
     for name in ["claude", "codex", "gemini", "opencode"] {

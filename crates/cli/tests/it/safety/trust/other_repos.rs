@@ -7,7 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 
-/// A machine with a private repo of the user's, and the address of that.
+/// A machine with a private user repo; returns its URL, too.
 fn with_private() -> (Place, String) {
     let place = Place::new();
     let private = TestRepo::new(&place.env, "private", &[("passwords.txt", "TOPSECRET-canary\n")]);
@@ -25,7 +25,7 @@ fn naming<'a>(place: &'a Place, name: &str, url: &str) -> TestRepo<'a> {
 const RUN: [&str; 5] = ["run", "--new", "--isolation", "none", "--json"];
 
 #[test]
-fn a_repos_task_brings_no_other_repo_of_the_users_unasked() {
+fn task_cannot_use_another_user_repo_without_permission() {
     let (place, private) = with_private();
     for (number, url) in
         [private.clone(), format!("file://{private}"), "../private".to_owned()].iter().enumerate()
@@ -41,16 +41,16 @@ fn a_repos_task_brings_no_other_repo_of_the_users_unasked() {
     }
     assert!(!place.env.path("state/ralph/sources").exists(), "something was fetched");
     assert_eq!(place.runs(), 0);
-    // A link in a folder of the user's does not make the repo's task theirs.
+    // A link in a user folder doesn't make the repo's task the user's.
     let plain = place.env.path("plain");
     std::fs::create_dir(&plain).unwrap();
     std::os::unix::fs::symlink(place.env.path("evil0/ralph.json"), plain.join("ralph.json")).unwrap();
     assert_eq!(place.ralph_in(&plain, &[&RUN[..], &["--publish", "none"]].concat()).code, Some(3));
 }
 
-/// The honest twins: what the user says, and what the user writes.
+/// The honest twins: the user allows it, or writes it.
 #[test]
-fn another_repo_is_worked_on_once_the_user_says_so_for_that_task_and_no_other() {
+fn permission_for_another_repo_is_per_task() {
     let (place, private) = with_private();
     let (good, evil) = (naming(&place, "good", &private), naming(&place, "evil", &private));
     let run = [&RUN[..], &["--publish", "none"]].concat();
@@ -59,7 +59,7 @@ fn another_repo_is_worked_on_once_the_user_says_so_for_that_task_and_no_other() 
     place.ralph_in(&good.dir, &["trust", "--yes"]).exits(0);
     place.ralph_in(&good.dir, &["trust", "--show"]).exits(0);
     place.ralph_in(&good.dir, &run).exits(0);
-    // What was allowed to one repo is nothing to another that names the same.
+    // A permission of one repo doesn't apply to another with the same request.
     place.ralph_in(&evil.dir, &run).exits(3);
     place.ralph_in(&good.dir, &["trust", "--revoke"]).exits(0);
     let refused = place.ralph_in(&good.dir, &run).exits(3);
@@ -69,14 +69,14 @@ fn another_repo_is_worked_on_once_the_user_says_so_for_that_task_and_no_other() 
     TestEnv::finish(place.command(&good.dir, &run).env("RALPH_TRUST", hash)).exits(0);
     TestEnv::finish(place.command(&good.dir, &run).env("RALPH_TRUST", format!("{},{hash}", "0".repeat(64))))
         .exits(0);
-    // A task in a folder that is no repo is the user's own.
+    // A task in a folder outside a repo is the user's own.
     let plain = place.env.path("mine");
     std::fs::create_dir(&plain).unwrap();
     std::fs::copy(good.dir.join("ralph.json"), plain.join("ralph.json")).unwrap();
     place.ralph_in(&plain, &run).exits(0);
 }
 
-/// A server that answers every request the same, and what it was asked.
+/// A server with one fixed response; records its requests.
 fn server(answer: impl Fn(&str) -> String + Send + 'static) -> (u16, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -107,7 +107,7 @@ fn wants_login(_: &str) -> String {
 }
 
 #[test]
-fn nothing_connects_to_what_a_repos_task_names_before_the_user_says_so() {
+fn task_urls_are_not_contacted_without_permission() {
     let place = Place::new();
     let (port, heard) = server(wants_login);
     let repo = naming(&place, "evil", &format!("http://127.0.0.1:{port}/latest/meta-data.git"));
@@ -116,13 +116,13 @@ fn nothing_connects_to_what_a_repos_task_names_before_the_user_says_so() {
         TestEnv::finish(command.env("GITHUB_TOKEN", "ghp_canarycanarycanarycanarycanarycanary12"));
         assert!(heard.try_recv().is_err(), "{args:?} has connected");
     }
-    // With a word of the user's it is connected to.
+    // With the user's permission the connection is made.
     place.ralph_in(&repo.dir, &[&RUN[..], &["--yes"]].concat()).exits(4);
     assert!(heard.try_recv().is_ok());
 }
 
 #[test]
-fn the_login_of_an_address_goes_to_its_host_alone() {
+fn url_login_goes_only_to_its_host() {
     let place = Place::new();
     let (other, heard_there) = server(wants_login);
     let (port, _heard) = server(move |_| {
@@ -139,14 +139,14 @@ fn the_login_of_an_address_goes_to_its_host_alone() {
     let asked: Vec<String> = heard_there.try_iter().collect();
     assert!(!asked.is_empty(), "it was led there");
     assert!(asked.iter().all(|request| !request.contains("Authorization")), "{asked:?}");
-    // The host itself gets it.
+    // The host itself gets the login.
     let (own, heard) = server(wants_login);
     clone(own);
     assert!(heard.try_iter().any(|request| request.contains("Authorization: Basic")));
 }
 
 #[test]
-fn no_way_to_write_a_password_into_an_address_is_shown() {
+fn url_passwords_are_never_shown() {
     let place = Place::new();
     let canary = "Hunter2Canary7719xQ";
     for url in [
@@ -177,7 +177,7 @@ fn no_way_to_write_a_password_into_an_address_is_shown() {
 }
 
 #[test]
-fn authors_and_branches_of_a_task_steer_nothing() {
+fn task_authors_and_branches_are_not_options() {
     let place = Place::new();
     let work = "cat > /dev/null\necho x > part.txt; echo '<promise>COMPLETE</promise>'";
     program(&place.env.path("bin/claude"), work);
@@ -203,7 +203,7 @@ fn authors_and_branches_of_a_task_steer_nothing() {
 }
 
 #[test]
-fn a_key_that_an_agent_writes_is_not_used_by_the_next_run_unasked() {
+fn key_written_by_an_agent_needs_permission() {
     let place = Place::new();
     let evil = "cat > /dev/null\necho ANTHROPIC_API_KEY=sk-ant-evil-account >> .env\n\
         echo x > part.txt; echo '<promise>COMPLETE</promise>'";
@@ -211,18 +211,18 @@ fn a_key_that_an_agent_writes_is_not_used_by_the_next_run_unasked() {
     place.agent("mine", &["mine"], &json!({}));
     place.run(&[]).exits(0);
     assert!(place.read(".env").contains("evil-account"));
-    // The user has no key of their own in the environment, so that of the `.env` would count.
+    // The user has no key in the environment, so the one in `.env` would count.
     let mut next = Place { vars: Vec::new(), ..place };
     next.agent("claude", &["claude", "-p"], &json!({}));
     let refused = next.run(&[]).exits(3);
-    assert!(refused.stderr.contains("that came into `.env` during a run"), "{}", refused.stderr);
-    // An edit beside it does not make it the user's, and neither does a run that was killed.
+    assert!(refused.stderr.contains("that was added to `.env` during a run"), "{}", refused.stderr);
+    // Neither an unrelated edit nor a killed run makes it the user's.
     next.write(".env", &format!("OTHER=1\n{}", next.read(".env")));
     next.run(&[]).exits(3);
     next.ralph(&["trust", "--yes"]).exits(0);
     next.run(&[]).exits(0);
     assert!(next.read(".ralph/seen.txt").contains("ANTHROPIC_API_KEY=sk-ant-evil-account"));
-    // The honest twin: what the user writes is used, before any run and after some.
+    // The honest twin: a key that the user writes is used, before and after runs.
     next.write(".env", "ANTHROPIC_API_KEY=sk-ant-my-account\n");
     next.run(&[]).exits(0);
     assert!(next.read(".ralph/seen.txt").contains("ANTHROPIC_API_KEY=sk-ant-my-account"));

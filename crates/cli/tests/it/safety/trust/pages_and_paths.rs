@@ -1,12 +1,12 @@
-//! What a repo or a fetched state calls a page, a script or a name: opened, read or shown only where it is one.
+//! Pages, scripts and names from a repo or a fetched state: opened, read or shown only if they are valid.
 
 use super::fetched::{Pushed, pushed, tamper};
 use super::{Place, program};
 use ralph_loop_testkit::TestEnv;
 use serde_json::{Value, json};
 
-/// Adds to the journal of a pushed state that its pull request is at `url`.
-fn says_of_its_page(pushed: &Pushed, url: &str) {
+/// Adds a pull request at `url` to the journal of a pushed state.
+fn add_pull_request_url(pushed: &Pushed, url: &str) {
     let name = format!("runs/{}/events.jsonl", pushed.run);
     let text = pushed.git(&["cat-file", "blob", &format!("refs/ralph/{}/state:{name}", pushed.run)]);
     let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
@@ -17,7 +17,7 @@ fn says_of_its_page(pushed: &Pushed, url: &str) {
     tamper(pushed, &name, &format!("{text}\n{forged}\n"));
 }
 
-/// What the user's browser is started with by `ralph open`, and what that prints.
+/// The browser arguments of `ralph open`, and its output.
 fn opened(pushed: &Pushed) -> (String, String) {
     let env = &pushed.place.env;
     let seen = env.path("opened");
@@ -29,7 +29,7 @@ fn opened(pushed: &Pushed) -> (String, String) {
 }
 
 #[test]
-fn a_page_that_a_fetched_state_names_is_opened_only_where_it_is_on_the_web() {
+fn fetched_page_opens_only_if_it_is_a_web_url() {
     for (url, opens) in [
         ("https://code.example/octo/app/pull/7", true),
         ("http://code.example:8080/pull/7", true),
@@ -42,8 +42,8 @@ fn a_page_that_a_fetched_state_names_is_opened_only_where_it_is_on_the_web() {
         ("https://code.example/\u{1b}]0;x\u{7}", false),
     ] {
         let pushed = pushed(&json!({}));
-        says_of_its_page(&pushed, url);
-        // That somebody has written to the state is noticed when it is to be pushed again.
+        add_pull_request_url(&pushed, url);
+        // The next push detects the changed state.
         pushed.resume(&["--isolation", "none"]);
         let (given, printed) = opened(&pushed);
         match opens {
@@ -54,9 +54,9 @@ fn a_page_that_a_fetched_state_names_is_opened_only_where_it_is_on_the_web() {
     }
 }
 
-/// The script of a scripted agent is a plain file of the repo: another one of this machine is neither run nor shown.
+/// The script of a scripted agent must be a regular file of the repo: `ralph` neither runs nor shows any other file.
 #[test]
-fn the_script_of_a_scripted_agent_leads_nowhere() {
+fn agent_script_path_stays_in_the_repo() {
     let place = Place::new();
     let made = place.env.path("made");
     let run = format!("touch {}", made.display());
@@ -96,9 +96,9 @@ fn the_script_of_a_scripted_agent_leads_nowhere() {
     assert!(made.exists());
 }
 
-/// Names become names of files: one that is too long for that is refused with a short word, wherever it stands.
+/// Names become file names: `ralph` refuses one that is too long with a short error, wherever it appears.
 #[test]
-fn names_without_end_are_refused_in_short_words() {
+fn overlong_names_are_refused_with_a_short_error() {
     let place = Place::new();
     let check =
         |name: &str| json!({"verifiers": [{"name": name, "command_argv": ["sh", "-c", "test -f part.txt"]}]});
@@ -114,7 +114,7 @@ fn names_without_end_are_refused_in_short_words() {
             assert!(refused.stderr.len() < 2_000, "{length}: {} bytes", refused.stderr.len());
         }
     }
-    // The honest twin: the longest ones that are allowed.
+    // The honest twin: the longest permitted names.
     place.write(".ralph/config.json", &before);
     let name = "n".repeat(100);
     place.config(&check(&name));

@@ -1,11 +1,11 @@
-//! The question, on a terminal.
+//! The permission question on a terminal.
 
 use super::Place;
 use serde_json::json;
 use std::io::Write as _;
 use std::process::Stdio;
 
-/// Runs `ralph` on a terminal of its own, with somebody who types `answer`. Returns the exit code and the screen.
+/// Runs `ralph` on a separate terminal and types `answer`. Returns the exit code and the screen.
 fn on_terminal(place: &Place, args: &str, answer: &str) -> Option<(i32, String)> {
     let line = format!("{} {args}", super::RALPH);
     let command = place.command(&place.env.path("repo"), &[]);
@@ -34,7 +34,7 @@ fn on_terminal(place: &Place, args: &str, answer: &str) -> Option<(i32, String)>
 }
 
 #[test]
-fn whoever_sits_there_is_asked_once() {
+fn terminal_asks_the_user_once() {
     let place = Place::new();
     place.config(&json!({"allowed_hosts": ["a.example"]}));
     let run = "run --new --isolation none";
@@ -42,7 +42,7 @@ fn whoever_sits_there_is_asked_once() {
     assert_eq!(code, 3, "{screen}");
     assert!(screen.contains("This repository asks for:"), "{screen}");
     assert!(screen.contains("+ network access to `a.example`"), "{screen}");
-    assert!(screen.contains("[y/N]") && screen.contains("nothing was started"), "{screen}");
+    assert!(screen.contains("[y/N]") && screen.contains("not started"), "{screen}");
     assert_eq!(place.runs(), 0);
     let (code, screen) = on_terminal(&place, run, "y\n").unwrap();
     assert_eq!(code, 0, "{screen}");

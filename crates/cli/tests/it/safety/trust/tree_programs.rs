@@ -1,5 +1,4 @@
-//! Programs that lie in the tree where an agent writes are started by nobody outside of the sandbox, also where the user's own git
-//! or `PATH` names them.
+//! Programs in the agent's tree are never started outside the sandbox, even if the user's git settings or `PATH` name them.
 
 use super::{Place, WORK, program};
 use ralph_loop_testkit::TestEnv;
@@ -8,38 +7,7 @@ use serde_json::json;
 const RUN: [&str; 4] = ["run", "--new", "--json", "--yes"];
 
 #[test]
-fn git_settings_that_start_programs_of_the_tree_are_refused_before_a_run() {
-    let place = Place::new();
-    program(&place.env.path("repo/tools/clean.sh"), "cat");
-    place.write(".gitattributes", "*.nb filter=nb\n");
-    place.write("a.nb", "one\n");
-    place.git(&["add", "-A"]);
-    place.git(&["commit", "-qm", "notebooks"]);
-    for (key, value) in [
-        ("filter.nb.clean", "./tools/clean.sh"),
-        ("filter.nb.smudge", "sh -c 'sh tools/clean.sh'"),
-        ("include.path", "../.gitconfig"),
-        ("credential.helper", "!sh tools/clean.sh"),
-    ] {
-        place.git(&["config", key, value]);
-        let told = place.ralph(&["run", "--new", "--yes"]);
-        if told.code == Some(4) && told.stderr.contains("cannot sandbox") {
-            return ralph_loop_testkit::skip(&told.stderr);
-        }
-        let told = told.exits(2).stderr;
-        assert!(told.contains(key) && told.contains("outside of the sandbox"), "{told}");
-        assert_eq!(place.runs(), 0, "nothing was begun");
-        place.git(&["config", "--unset", key]);
-    }
-    // The honest twin: a program outside of the repo.
-    program(&place.env.path("own/clean.sh"), "cat");
-    place.git(&["config", "filter.nb.clean", &place.env.path("own/clean.sh").display().to_string()]);
-    place.git(&["config", "filter.nb.smudge", "cat"]);
-    place.ralph(&RUN).exits(0);
-}
-
-#[test]
-fn a_folder_of_the_repo_on_the_path_has_no_tools_for_the_engine() {
+fn engine_uses_no_tools_from_repo_folders_on_the_path() {
     let mut place = Place::new();
     program(&place.env.path("repo/bin/tool"), "echo tool");
     place.git(&["add", "-A"]);
@@ -57,7 +25,7 @@ fn a_folder_of_the_repo_on_the_path_has_no_tools_for_the_engine() {
     );
     program(&place.env.path("bin/claude"), &work);
     place.path = format!("{}:{}", place.env.path("repo/bin").display(), place.path);
-    // The tool of the repo is there for checks all the same.
+    // Checks can still use the repo's tool.
     place.config(&json!({
         "verifiers": [{ "name": "tests", "command_argv": ["/bin/sh", "-c", "test -f part.txt && tool"] }],
     }));
@@ -74,7 +42,7 @@ fn a_folder_of_the_repo_on_the_path_has_no_tools_for_the_engine() {
 }
 
 #[test]
-fn without_a_terminal_nothing_is_allowed_unless_the_flag_says_so() {
+fn without_a_terminal_only_the_flag_allows() {
     let place = Place::new();
     place.config(&json!({"allowed_hosts": ["evil.example"]}));
     let mut command = place.command(&place.env.path("repo"), &["trust"]);
@@ -87,9 +55,9 @@ fn without_a_terminal_nothing_is_allowed_unless_the_flag_says_so() {
     place.run(&[]).exits(0);
 }
 
-/// What the user did not commit is not always ignored: a file that looks like a secret stays with its owner all the same.
+/// An uncommitted file isn't always ignored; if it looks like a secret, `ralph` doesn't copy it.
 #[test]
-fn secrets_that_git_neither_tracks_nor_ignores_stay_out_of_the_copy_and_of_objects() {
+fn untracked_secrets_stay_out_of_the_copy_and_git_objects() {
     for args in [&[][..], &["--isolation", "none"]] {
         let place = Place::new();
         let secrets = [(".env.local", "TOKEN=word-of-the-user"), ("id_rsa", "PRIVATE KEY word-of-the-user")];

@@ -1,5 +1,5 @@
-//! Variables that a repo or a fetched state gives to a command are the command's alone: no program of the engine, which runs
-//! before there is a sandbox, is started with them.
+//! Variables that a repo or a fetched state sets for a command reach only that command: the engine's helper
+//! programs, which run before the sandbox, start without them.
 
 use super::{Place, WORK};
 use crate::safety::trust::fetched::pushed;
@@ -7,7 +7,7 @@ use ralph_loop_testkit::TestEnv;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Code that a loader runs in every program: it leaves a file where no sandboxed command can.
+/// A library for the loader: it leaves a file where no sandboxed command can write.
 const LOADED: &str = r#"#include <stdio.h>
 __attribute__((constructor)) static void loaded(void) {
     FILE *file = fopen(PLACE, "a");
@@ -15,10 +15,10 @@ __attribute__((constructor)) static void loaded(void) {
 }
 "#;
 
-/// An agent that notes its variables where they come back from a sandbox.
+/// An agent that writes its variables to a file that leaves the sandbox.
 const NOTE: &str = "cat > /dev/null; env > seen.txt; echo x > part.txt; echo '<promise>COMPLETE</promise>'";
 
-/// Builds that code in the repo; whether there is a compiler.
+/// Builds the library in the repo; returns whether a compiler exists.
 fn build(place: &Place, out: &Path) -> bool {
     place.write("evil.c", LOADED);
     let word = format!("-DPLACE=\"{}\"", out.join("loaded").display());
@@ -27,7 +27,7 @@ fn build(place: &Place, out: &Path) -> bool {
     cc.status().is_ok_and(|status| status.success())
 }
 
-/// Variables by which a loader runs code of the repo's, and by which it writes a file for every program (which needs none).
+/// Variables that make the loader run repo code, or write a file for every program (which needs no code).
 fn hostile(out: &Path) -> Value {
     json!({
         "LD_PRELOAD": "./evil.so", "LD_AUDIT": "./evil.so", "LD_LIBRARY_PATH": ".", "GCONV_PATH": ".",
@@ -35,13 +35,13 @@ fn hostile(out: &Path) -> Value {
     })
 }
 
-fn left_in(folder: &Path) -> Vec<String> {
+fn leftover_files(folder: &Path) -> Vec<String> {
     let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     names.map(|name| name.into_string().unwrap()).collect()
 }
 
 #[test]
-fn variables_of_an_agent_reach_no_program_outside_the_sandbox() {
+fn agent_variables_reach_no_program_outside_the_sandbox() {
     for isolation in ["bwrap", "landlock"] {
         let place = Place::new();
         let out = place.env.path("out");
@@ -54,7 +54,7 @@ fn variables_of_an_agent_reach_no_program_outside_the_sandbox() {
             continue;
         }
         assert_eq!(
-            left_in(&out),
+            leftover_files(&out),
             [""; 0],
             "{isolation}, compiled {compiled}: a program of ours was loaded with them"
         );
@@ -68,9 +68,9 @@ fn variables_of_an_agent_reach_no_program_outside_the_sandbox() {
     }
 }
 
-/// Without a sandbox nothing keeps them in, so the user is asked.
+/// Without a sandbox nothing contains them, so `ralph` asks the user.
 #[test]
-fn without_a_sandbox_variables_that_load_code_are_asked_about() {
+fn unsandboxed_code_loading_variables_need_permission() {
     let place = Place::new();
     place.agent("any", &["sh", "-c", WORK], &json!({"LD_PRELOAD": "./evil.so"}));
     let refused = place.run(&[]).exits(3);
@@ -80,9 +80,9 @@ fn without_a_sandbox_variables_that_load_code_are_asked_about() {
     place.run(&["--yes"]).exits(0);
 }
 
-/// Whether there will be a sandbox is said by a flag of the run: the list has what is asked for without one, too.
+/// A run flag decides about the sandbox, so the list also has the requests without one.
 #[test]
-fn what_is_asked_for_without_a_sandbox_is_listed_and_allowed_once() {
+fn unsandboxed_requests_are_listed_and_allowed_once() {
     let mut place = Place::new();
     let all =
         json!({"LD_PRELOAD": "./evil.so", "NODE_OPTIONS": "--require ./evil.js", "WORDS": "do no harm"});
@@ -102,19 +102,19 @@ fn what_is_asked_for_without_a_sandbox_is_listed_and_allowed_once() {
     place.vars.pop();
     place.ralph(&["trust", "--yes"]).exits(0);
     place.run(&[]).exits(0);
-    // Another value is another question.
+    // Another value asks again.
     place.agent("any", &["sh", "-c", WORK], &json!({"LD_PRELOAD": "./other.so"}));
     place.run(&[]).exits(3);
     let listed = place.ralph(&["trust", "--show"]).exits(3);
     assert!(listed.stdout.contains("`LD_PRELOAD=./other.so`"), "{}", listed.stdout);
-    // The honest twin: variables that load nothing need nobody's word.
+    // The honest twin: variables that load no code need no permission.
     place.agent("any", &["sh", "-c", WORK], &json!({"WORDS": "do no harm"}));
     let listed = place.ralph(&["trust", "--show"]).exits(0);
-    assert!(listed.stdout.contains("asks for nothing"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("requests no permissions"), "{}", listed.stdout);
     place.run(&[]).exits(0);
 }
 
-/// With a name for each way to start: in CI a sandboxed run of the same repo is allowed by the same variable.
+/// The variable has a name for each way to start: in CI the same variable allows a sandboxed run of the same repo.
 #[test]
 fn one_variable_allows_a_repo_with_a_sandbox_and_without_one() {
     let mut place = Place::new();
@@ -135,7 +135,7 @@ fn one_variable_allows_a_repo_with_a_sandbox_and_without_one() {
 }
 
 #[test]
-fn a_fetched_run_brings_no_variable_that_loads_code_and_no_arguments_beside_a_model() {
+fn fetched_run_keeps_only_the_model_argument() {
     let pushed = pushed(&json!({"agents": [{
         "name": "claude", "command_argv": ["claude", "-p"], "model": "m", "model_argv": ["--settings", "evil.json"],
         "env": {"LD_PRELOAD": "./evil.so"},
@@ -147,9 +147,9 @@ fn a_fetched_run_brings_no_variable_that_loads_code_and_no_arguments_beside_a_mo
     assert!(args.ends_with("-p"), "{seen}");
 }
 
-/// A run that was started in place in a repo which brings its configuration along goes on elsewhere: nobody wrote that.
+/// A run started in place in a repo with a tracked configuration resumes elsewhere: the configuration isn't agent work.
 #[test]
-fn a_committed_configuration_goes_along_with_a_fetched_run() {
+fn fetched_run_uses_the_committed_configuration() {
     let place = Place::new();
     let work = "cat > /dev/null; [ $RALPH_ITERATION = 1 ] && echo 1 > one.txt || echo x > part.txt; echo '<promise>COMPLETE</promise>'";
     place.agent("any", &["sh", "-c", work], &json!({}));

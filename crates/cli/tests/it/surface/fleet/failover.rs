@@ -1,12 +1,12 @@
 //! The database's machine is lost, and its standby takes its place.
 
-use crate::surface::fleet::world::{PARTS, World};
+use crate::surface::fleet::cluster::{PARTS, World};
 use crate::surface::serve::client::request;
 use ralph_loop_fleet::Fleet;
 use ralph_loop_testkit::env::until;
 
 #[test]
-fn nothing_that_was_sealed_is_lost_with_a_synchronous_standby() {
+fn synchronous_standby_loses_no_sealed_event() {
     let waits = "if [ $RALPH_ITERATION = 2 ]; then touch \"$HOME/second\"; while [ ! -f \"$HOME/go\" ]; do sleep 0.05; done; fi";
     let Some(world) = World::with_wire(&format!("{waits}\n{PARTS}")) else { return };
     let mut world = world.with_lease(60);
@@ -23,7 +23,7 @@ fn nothing_that_was_sealed_is_lost_with_a_synchronous_standby() {
     until("the second session", || world.machines[0].path("home/second").exists().then_some(()));
     let before = world.events(&run);
     world.postgres.crash();
-    world.wire.as_ref().unwrap().leads_to(&standby.socket());
+    world.wire.as_ref().unwrap().redirect(&standby.socket());
     standby.promote();
     world.fleet = Fleet::open(&standby.url).unwrap();
     let _gone = std::mem::replace(&mut world.postgres, standby);
@@ -31,10 +31,14 @@ fn nothing_that_was_sealed_is_lost_with_a_synchronous_standby() {
     assert_eq!(after[..before.len()], before[..], "everything that was sealed is there");
     std::fs::write(world.machines[0].path("home/go"), "").unwrap();
     assert!(driver.wait().unwrap().success(), "{}", world.log(0));
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     let epochs = world.events(&run).iter().filter(|event| event["epoch"].is_u64()).count();
-    assert_eq!(epochs, before.iter().filter(|event| event["epoch"].is_u64()).count(), "nobody took it over");
-    // The server goes on with the new one, which has no standby.
+    assert_eq!(
+        epochs,
+        before.iter().filter(|event| event["epoch"].is_u64()).count(),
+        "no other worker took it over"
+    );
+    // The server continues with the new one, which has no standby.
     until("the server", || (ready().status == 200).then_some(()));
     assert!(warns().is_some_and(|said| said.contains("synchronous standby")));
     served.row_when(run.as_str(), "the end", |row| row["status"] == "done");

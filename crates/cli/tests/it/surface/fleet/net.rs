@@ -1,11 +1,11 @@
-//! A network of machine 0's own, with one way out of it that can be cut: packets are lost, and nobody is told.
+//! A separate network for machine 0 whose only way out can be cut: packets are lost silently.
 
 use ralph_loop_testkit::env::until;
 use std::process::Command;
 
 pub struct Net {
     name: String,
-    /// The end of the way on this side.
+    /// The near end of the link.
     link: String,
     /// Its address.
     pub host: String,
@@ -20,7 +20,7 @@ fn ip(args: &[&str]) -> Result<(), String> {
 }
 
 impl Net {
-    /// `None`, with the reason printed, where this machine does not allow it.
+    /// `None`, with the reason printed, if this machine doesn't allow it.
     pub fn new() -> Option<Self> {
         let id = std::process::id();
         let (name, link) = (format!("ralph-test-{id}"), format!("rt{id}"));
@@ -46,7 +46,7 @@ impl Net {
         ip(&["-n", name, "link", "set", "lo", "up"])
     }
 
-    /// The same command, inside.
+    /// The same command, inside the network.
     pub fn inside(&self, command: &Command) -> Command {
         let mut inside = Command::new("nsenter");
         inside.arg(format!("--net=/run/netns/{}", self.name)).arg(command.get_program());
@@ -58,15 +58,15 @@ impl Net {
         inside
     }
 
-    /// No packet arrives.
+    /// Drops all packets.
     pub fn cut(&self) {
         ip(&["link", "set", &self.link, "down"]).unwrap();
     }
 
-    /// They do again, to this port of the other side at the least.
+    /// Lets packets through again, at least to this port of the other side.
     pub fn mend(&self, port: u16) {
         ip(&["link", "set", &self.link, "up"]).unwrap();
-        // What is inside may have given the other side up, and notices a little later that it is there.
+        // Processes inside may have given up on the other side, and notice a little later that it is back.
         until("the network", || {
             let mut knock = Command::new("bash");
             knock.args(["-c", &format!("exec 3<>/dev/tcp/{}/{port}", self.host)]);

@@ -1,6 +1,6 @@
-//! A run of the fleet as the page of a server shows it: while it waits, when it is taken out, and after its end.
+//! Fleet runs on the dashboard: queued, removed from the queue, and finished.
 
-use crate::surface::fleet::world::{PARTS, World};
+use crate::surface::fleet::cluster::{PARTS, World};
 use crate::surface::serve::machine::Served;
 use ralph_loop_fleet::mirror::Mirror;
 use ralph_loop_fleet::seal::{Line, PostgresSeal};
@@ -22,7 +22,7 @@ fn ids(served: &Served) -> Vec<String> {
 }
 
 #[test]
-fn a_run_that_waits_for_a_worker_is_shown_repeated_and_taken_out() {
+fn queued_run_is_shown_and_can_be_removed() {
     let Some(world) = World::new(PARTS) else { return };
     let served = world.serve(&[]);
     let body = |text: &str| json!({ "repo": REPO, "text": text, "verify": ["true"], "labels": ["gpu"] });
@@ -40,7 +40,7 @@ fn a_run_that_waits_for_a_worker_is_shown_repeated_and_taken_out() {
     assert!(shown["row"]["now"].as_str().unwrap().contains("worker"), "{shown}");
     assert_eq!(shown["actions"], json!(["cancel"]));
     served.row_when(&run, "the list", |row| row["status"] == "queued");
-    // A server that starts anew, and reads all records first, still shows it.
+    // A restarted server, which first reads all records, still shows it.
     served.stop();
     let served = world.serve(&[]);
     let ready =
@@ -51,10 +51,10 @@ fn a_run_that_waits_for_a_worker_is_shown_repeated_and_taken_out() {
     assert_eq!(world.find(&RunId::parse(&run).unwrap()).status, "over");
     until("the list without it", || (!ids(&served).contains(&run)).then_some(()));
     served.get(&format!("/runs/{run}")).is(404);
-    // It was made once, and was taken out: the same request does not make it again.
+    // It was created once and removed: the same request doesn't create it again.
     let again = served.send(&served.token, "POST", "/runs", &[("Idempotency-Key", "k1")], Some(&body("One")));
     again.is(404);
-    // Somebody else takes one out.
+    // Another client removes one.
     let other = served.post("/runs", &body("Two")).is(201).json()["id"].as_str().unwrap().to_owned();
     served.row_when(&other, "the list", |row| row["status"] == "queued");
     assert!(world.fleet.wait(runs::take_out(world.fleet.pool(), &other)).unwrap());
@@ -62,7 +62,7 @@ fn a_run_that_waits_for_a_worker_is_shown_repeated_and_taken_out() {
 }
 
 #[test]
-fn a_run_that_is_over_is_deleted_for_good_and_takes_no_word() {
+fn finished_run_is_deleted_and_accepts_no_control() {
     let Some(world) = World::new(PARTS) else { return };
     let run = world.add("dele");
     world.drive(0, &run);
@@ -102,7 +102,7 @@ fn copies(world: &World) -> (StateHome, Vec<RunId>) {
 }
 
 #[test]
-fn a_copy_is_the_journal_whatever_was_there_before() {
+fn journal_copy_replaces_any_older_copy() {
     let Some(world) = World::new(PARTS) else { return };
     let run = world.add("copy");
     world.drive(0, &run);
@@ -112,7 +112,7 @@ fn a_copy_is_the_journal_whatever_was_there_before() {
     let file = home.record(&run).events();
     assert_eq!(std::fs::read(&file).unwrap(), sealed);
     let first = sealed.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    // Of an earlier try that began anew; cut off in the middle of a line; longer than the record.
+    // From an earlier try that started from scratch; cut in the middle of a line; longer than the record.
     let earlier =
         [&b"{\"seq\":1,\"kind\":\"of an earlier try\"}\n"[..], &sealed[first..first + 100]].concat();
     for before in [earlier, sealed[..first + 10].to_vec(), [&sealed[..], b"{}\n"].concat()] {
@@ -123,12 +123,12 @@ fn a_copy_is_the_journal_whatever_was_there_before() {
 }
 
 #[test]
-fn a_run_that_a_server_cannot_read_hides_no_other() {
+fn unreadable_run_hides_no_other() {
     let Some(world) = World::new(PARTS) else { return };
     let pool = world.fleet.pool();
     let (good, odd) = (world.add("good"), world.add("oddd"));
     world.drive(0, &good);
-    // As a much newer version would have begun it.
+    // As if started by a much newer version.
     let held = world.fleet.wait(lease::take(pool, odd.as_str(), "w9/1", Duration::from_secs(60))).unwrap();
     assert!(world.fleet.wait(seal::append(pool, &held, 0, b"{\"seq\":1}\n")).unwrap());
     let clock = Arc::new(LeaseClock::start(Duration::from_secs(60)).unwrap());

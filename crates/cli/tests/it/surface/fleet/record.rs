@@ -1,7 +1,7 @@
-//! What outlives a machine: artifacts in a bucket, the sealed journals beside an index that is thrown away, and the one message
-//! that may come twice.
+//! Data that outlives a machine: artifacts in a bucket, sealed journals after the index is deleted, and the one notification that
+//! may arrive twice.
 
-use crate::surface::fleet::world::{PARTS, World};
+use crate::surface::fleet::cluster::{PARTS, World};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ralph_loop_testkit::TestEnv;
@@ -11,16 +11,16 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-const SECRET: &str = "of-the-bucket-and-nobody-else";
+const SECRET: &str = "of-the-bucket-and-no-other";
 
-/// A bucket as Moto makes it.
+/// A bucket of a Moto server.
 struct Bucket {
     server: Child,
     address: String,
 }
 
 impl Bucket {
-    /// `None` where its server cannot be installed.
+    /// `None` if the server can't be installed.
     fn start() -> Option<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/s3");
         let found = Command::new(script).output().ok()?;
@@ -41,7 +41,7 @@ impl Bucket {
         let mut said = BufReader::new(server.stderr.take().unwrap()).lines();
         let address =
             said.by_ref().flatten().find_map(|line| Some(line.split_once("http://")?.1.trim().to_owned()));
-        // Whoever stops reading lets it wait for ever.
+        // It blocks forever if its output isn't read.
         std::thread::spawn(move || said.count());
         let bucket = Self { server, address: address.unwrap() };
         bucket.ask("PUT", "/fleet");
@@ -70,7 +70,7 @@ impl Drop for Bucket {
 }
 
 #[test]
-fn a_machine_that_is_lost_loses_nothing_where_artifacts_are_in_a_bucket() {
+fn bucket_keeps_artifacts_of_a_lost_machine() {
     let Some(mut world) = World::new(&format!("env > \"$HOME/env\"\n{PARTS}")) else { return };
     let Some(bucket) = Bucket::start() else { return };
     for vars in &mut world.vars {
@@ -84,10 +84,10 @@ fn a_machine_that_is_lost_loses_nothing_where_artifacts_are_in_a_bucket() {
         vars.extend(of_bucket.map(|(name, value)| (name.to_owned(), value)));
     }
     let world = world.with_lease(10);
-    let run = world.loses_a_machine("buck");
+    let run = world.lose_a_machine("buck");
     assert!(bucket.ask("GET", "/fleet?list-type=2").contains(&format!("of-a-team/runs/{run}")));
     assert!(!world.store.exists(), "nothing in a folder");
-    // Its key is the worker's own.
+    // It uses the worker's own key.
     let seen = std::fs::read_to_string(world.machines[1].path("home/env")).unwrap();
     assert!(seen.contains("RALPH_RUN=") && !seen.contains(SECRET), "{seen}");
     assert!(
@@ -97,10 +97,10 @@ fn a_machine_that_is_lost_loses_nothing_where_artifacts_are_in_a_bucket() {
 }
 
 #[test]
-fn an_index_that_is_made_anew_leaves_every_sealed_journal_as_it_was() {
+fn rebuilt_index_leaves_sealed_journals_unchanged() {
     let Some(world) = World::new(PARTS) else { return };
     let (run, issue) = world.add_of_issue("rebd");
-    // Sealed, and not at its end.
+    // Sealed but not finished.
     let mut first = world.spawn(0, &["--once", run.as_str()], Some("judge.after#1"));
     first.wait().unwrap();
     let rebuild = || {
@@ -115,15 +115,15 @@ fn an_index_that_is_made_anew_leaves_every_sealed_journal_as_it_was() {
     let after = world.find(&run);
     assert_eq!((after.epoch, after.head, after.status), (row.epoch, row.head, row.status));
     world.drive(1, &run);
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     let before = world.events(&run);
     rebuild();
     assert_eq!(world.events(&run), before);
 }
 
-/// Sent and not journalled: the next holder sends it once more, under the same key.
+/// Sent but not journaled: the next holder sends it again with the same key.
 #[test]
-fn a_message_comes_at_most_twice_and_under_one_key() {
+fn notification_is_sent_at_most_twice_with_one_key() {
     for fate in ["notify.sent", "freeze:notify.sent"] {
         let Some(world) = World::new(PARTS) else { return };
         let told = world.home.path("told");
@@ -147,12 +147,12 @@ fn a_message_comes_at_most_twice_and_under_one_key() {
             kill(Pid::from_raw(i32::try_from(first.id()).unwrap()), Signal::SIGCONT).unwrap();
             assert!(!first.wait().unwrap().success());
         }
-        world.is_done_once(&run, issue);
+        world.assert_done_once(&run, issue);
         let mut times: BTreeMap<String, usize> = BTreeMap::new();
         for id in std::fs::read_to_string(&told).unwrap().lines() {
             *times.entry(id.to_owned()).or_default() += 1;
         }
-        assert_eq!(times.len(), 2, "{fate}: of the start and of the end: {times:?}");
+        assert_eq!(times.len(), 2, "{fate}: one for the start and one for the end: {times:?}");
         assert_eq!(times.values().filter(|count| **count > 1).count(), 1, "{fate}: {times:?}");
         assert!(times.values().all(|count| *count <= 2), "{fate}: {times:?}");
     }

@@ -1,7 +1,6 @@
-//! Runs of a fleet that work in containers and clouds: whoever goes on finds the sandbox again where it can be reached, and makes
-//! a new one where it cannot.
+//! Fleet runs in containers and clouds: the next worker reuses the sandbox if it can reach it, and otherwise creates a new one.
 
-use crate::surface::fleet::world::{PARTS, World};
+use crate::surface::fleet::cluster::{PARTS, World};
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_task::config::ProviderName;
 use ralph_loop_testkit::TestEnv;
@@ -9,10 +8,10 @@ use ralph_loop_testkit::docker::engine;
 use ralph_loop_testkit::fake_daytona::FakeDaytona;
 use serde_json::{Value, json};
 
-/// Seconds of a lease: making a sandbox takes its time on a busy machine.
+/// Lease seconds: creating a sandbox is slow on a busy machine.
 const LEASE: u32 = 15;
 
-/// The agent of both machines is a script that is there in every sandbox.
+/// The agent of both machines is a script that exists in every sandbox.
 fn configure(world: &World, sandbox: &Value) {
     for machine in &world.machines {
         machine.user_config(&json!({
@@ -23,9 +22,14 @@ fn configure(world: &World, sandbox: &Value) {
     }
 }
 
-/// The first machine is killed in its second session and gone with its disk, then `meanwhile` happens, and the other machine goes
-/// on to the end. The sandboxes that the work happened in, in order.
-fn goes_on(world: &World, provider: ProviderName, name: &str, meanwhile: impl FnOnce(&RunId)) -> Vec<String> {
+/// Kills the first machine in its second session and removes its disk, calls `meanwhile`, and lets the other machine finish.
+/// Returns the sandboxes of the run, in order.
+fn continue_elsewhere(
+    world: &World,
+    provider: ProviderName,
+    name: &str,
+    meanwhile: impl FnOnce(&RunId),
+) -> Vec<String> {
     let (run, issue) = world.add_changed(name, |request| {
         request.provider = Some(provider);
         request.isolation = None;
@@ -36,16 +40,16 @@ fn goes_on(world: &World, provider: ProviderName, name: &str, meanwhile: impl Fn
     std::fs::remove_dir_all(world.machines[0].path("state")).unwrap();
     meanwhile(&run);
     world.drive(1, &run);
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     let events = world.events(&run);
     assert!(events.iter().any(|event| event["kind"] == "moved"));
     let iterations = events.iter().filter(|event| event["kind"] == "iteration_ended").count();
-    assert_eq!(iterations, 3, "a session that was cut off is no iteration");
+    assert_eq!(iterations, 3, "an interrupted session isn't an iteration");
     let ready = events.iter().filter(|event| event["kind"] == "sandbox_ready");
     ready.map(|event| event["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A cloud that both machines reach.
+/// A cloud that both machines can reach.
 fn cloud() -> Option<(FakeDaytona, World)> {
     let mut world = World::new("true")?.with_lease(LEASE);
     let cloud = FakeDaytona::start().unwrap();
@@ -58,9 +62,9 @@ fn cloud() -> Option<(FakeDaytona, World)> {
 }
 
 #[test]
-fn a_machine_of_a_cloud_is_found_again_by_whoever_goes_on() {
+fn cloud_machine_is_reused_by_the_next_worker() {
     let Some((cloud, world)) = cloud() else { return };
-    let ready = goes_on(&world, ProviderName::Daytona, "dayt", |_| {});
+    let ready = continue_elsewhere(&world, ProviderName::Daytona, "dayt", |_| {});
     assert_eq!(ready.len(), 3, "{ready:?}");
     assert_eq!(ready[0], ready[1], "it was found again");
     assert_eq!(cloud.made(), 2, "one to work in, one for the proof");
@@ -68,15 +72,15 @@ fn a_machine_of_a_cloud_is_found_again_by_whoever_goes_on() {
 }
 
 #[test]
-fn a_machine_of_a_cloud_that_is_gone_too_is_made_anew() {
+fn lost_cloud_machine_is_recreated() {
     let Some((cloud, world)) = cloud() else { return };
-    let ready = goes_on(&world, ProviderName::Daytona, "dayg", |_| cloud.lose_all());
+    let ready = continue_elsewhere(&world, ProviderName::Daytona, "dayg", |_| cloud.lose_all());
     assert_eq!(cloud.made(), 3, "{ready:?}");
     assert_eq!(cloud.left(), Vec::<String>::new(), "nothing is paid for any longer");
 }
 
 #[test]
-fn a_container_that_works_on_the_folder_of_another_machine_is_made_anew() {
+fn container_of_another_machine_is_recreated() {
     let Some(world) = World::new("true") else { return };
     let mut world = world.with_lease(LEASE);
     let Some(engine) = engine() else { return };
@@ -92,7 +96,7 @@ fn a_container_that_works_on_the_folder_of_another_machine_is_made_anew() {
         all.iter().filter(|one| one["run"].as_str().is_some_and(|of| of.starts_with(run.as_str()))).count()
     };
     let mut made = None;
-    goes_on(&world, ProviderName::Docker, "cont", |run| {
+    continue_elsewhere(&world, ProviderName::Docker, "cont", |run| {
         assert_eq!(containers(run), 1, "it is still there");
         made = Some(run.clone());
     });

@@ -1,6 +1,6 @@
-//! A server of a fleet: it gives out runs, lets workers in and out, brings runs their secrets, and shows what others drive.
+//! A fleet server: assigns runs, admits and revokes workers, hands secrets to runs, and shows remote runs.
 
-use crate::surface::fleet::world::{PARTS, World};
+use crate::surface::fleet::cluster::{PARTS, World};
 use crate::surface::serve::machine::Served;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -11,19 +11,19 @@ use serde_json::json;
 use std::process::{Child, Stdio};
 
 impl World {
-    /// A server of this fleet, with further variables.
+    /// A server of this fleet, with additional variables.
     pub fn serve(&self, vars: &[(&str, &str)]) -> Served {
         let store = self.store.display().to_string();
         let own = [
             ("RALPH_DB_URL", self.postgres.url.as_str()),
             ("RALPH_ARTIFACTS", &store),
-            ("RALPH_LEASE_SECONDS", crate::surface::fleet::world::LEASE),
+            ("RALPH_LEASE_SECONDS", crate::surface::fleet::cluster::LEASE),
         ];
         let vars: Vec<(&str, &str)> = own.into_iter().chain(vars.iter().copied()).collect();
         Served::start_with(&self.home, &self.home.path("home"), &[], &vars)
     }
 
-    /// A worker on a machine that has nothing but the login that it was let in with.
+    /// A worker on a machine that has only its enrollment login.
     fn enrolled(&self, machine: usize, args: &[&str]) -> Child {
         let log = std::fs::File::create(self.machines[machine].path("worker.log")).unwrap();
         let mut command = self.worker(machine, args, None);
@@ -38,12 +38,11 @@ fn end(mut child: Child) {
 }
 
 #[test]
-fn a_worker_is_let_in_sees_its_own_runs_alone_and_what_they_need() {
+fn worker_sees_only_its_runs_and_their_secrets() {
     let seen = "env | grep _API_KEY | sort > \"$HOME/seen\"";
     let Some(world) = World::new(&format!("{seen}\n{PARTS}")) else { return };
     let served = world.serve(&[]);
-    for (name, value) in
-        [("ANTHROPIC_API_KEY", "sk-ant-of-the-run"), ("OPENAI_API_KEY", "sk-of-somebody-else")]
+    for (name, value) in [("ANTHROPIC_API_KEY", "sk-ant-of-the-run"), ("OPENAI_API_KEY", "sk-of-another-run")]
     {
         served
             .send(&served.token, "PUT", &format!("/secrets/{name}"), &[], Some(&json!({ "value": value })))
@@ -60,7 +59,7 @@ fn a_worker_is_let_in_sees_its_own_runs_alone_and_what_they_need() {
     enrol(0, "e0", &token).exits(0);
     assert!(enrol(1, "e1", &token).exits(4).stderr.contains("was used"), "it is good once");
 
-    // One run goes to the worker; the other needs what it has not.
+    // One run goes to the worker; the other needs a label that it lacks.
     let (run, issue) = world.add_of_issue("mine");
     let other = world.add("thrs");
     let pool = world.fleet.pool();
@@ -68,7 +67,7 @@ fn a_worker_is_let_in_sees_its_own_runs_alone_and_what_they_need() {
     world.fleet.wait(runs::give_secrets(pool, run.as_str(), &["ANTHROPIC_API_KEY".to_owned()])).unwrap();
     let mut worker = world.enrolled(0, &[]);
     until("the end of the run", || (world.find(&run).status == "over").then_some(()));
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     let given = std::fs::read_to_string(world.machines[0].path("home/seen")).unwrap();
     assert_eq!(given, "ANTHROPIC_API_KEY=sk-ant-of-the-run\n");
     let noted = served.get("/audit").is(200).text();
@@ -86,7 +85,7 @@ fn a_worker_is_let_in_sees_its_own_runs_alone_and_what_they_need() {
                 theirs.pool(),
                 other.as_str(),
                 "e0/x",
-                crate::surface::fleet::world::lease()
+                crate::surface::fleet::cluster::lease()
             ))
             .is_err()
     );
@@ -95,13 +94,13 @@ fn a_worker_is_let_in_sees_its_own_runs_alone_and_what_they_need() {
     assert!(Fleet::open(login["url"].as_str().unwrap()).is_err(), "its login is gone");
     let listed = served.get("/fleet/workers").is(200).json();
     assert_eq!(listed["workers"][0]["revoked"], true, "{listed}");
-    // It does not wait for a login that never comes back.
+    // It doesn't wait for a login that never arrives.
     assert_eq!(worker.wait().unwrap().code(), Some(4));
     assert!(world.log(0).contains("revoked"), "{}", world.log(0));
 }
 
 #[test]
-fn a_server_shows_what_others_drive_and_brings_them_the_words_of_people() {
+fn server_shows_remote_runs_and_forwards_controls() {
     let Some(world) = World::new("sleep 600") else { return };
     let served = world.serve(&[]);
     let ready =
@@ -110,7 +109,7 @@ fn a_server_shows_what_others_drive_and_brings_them_the_words_of_people() {
     let run = world.add("shwn");
     let worker = world.spawn(0, &["--name", "w0", "--labels", "eu"], None);
     served.row_when(run.as_str(), "work", |row| row["status"] == "working");
-    // A worker says every few seconds what it has.
+    // A worker reports its state every few seconds.
     let shown = until("a worker with its run", || {
         let listed = served.get("/fleet/workers").is(200).json();
         let shown = listed["workers"].as_array().unwrap().iter().find(|w| w["id"] == "w0")?.clone();

@@ -1,13 +1,13 @@
-//! A run is taken over from a worker that was killed or frozen between the seal and an effect.
+//! Takeover from a worker that was killed or frozen between the seal and an effect.
 
-use crate::surface::fleet::world::{PARTS, World};
+use crate::surface::fleet::cluster::{PARTS, World};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ralph_loop_testkit::env::{is_alive, until};
 use ralph_loop_testkit::torture;
 use std::process::Child;
 
-/// Between a seal and an effect, and between an effect and what is journalled of it.
+/// Boundaries between a seal and an effect, and between an effect and its journal entry.
 const POINTS: &[&str] = &[
     "work.started",
     "work.session",
@@ -27,17 +27,17 @@ fn is_stopped(child: &Child) -> bool {
     ralph_loop_journal::lock::is_stopped(child.id())
 }
 
-/// What happens to the worker at a point.
+/// What happens to the worker at a boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Killed,
     /// It sleeps past its lease, and wakes up when another one has finished the run.
     Frozen,
-    /// It goes on, and nothing that it says to the database arrives until another one has finished the run.
+    /// It keeps running, and none of its messages reach the database until another worker has finished the run.
     CutOff,
 }
 
-/// The worker on machine 0 meets its fate at `point`, another machine goes on, and the first one comes back.
+/// The worker on machine 0 meets its fate at `point`, another machine continues, and the first one comes back.
 fn taken_over(world: &World, name: &str, point: &str, fate: Fate) {
     let (run, issue) = world.add_of_issue(name);
     let fault = if fate == Fate::Killed { point.to_owned() } else { format!("freeze:{point}") };
@@ -57,23 +57,23 @@ fn taken_over(world: &World, name: &str, point: &str, fate: Fate) {
         wake(&first);
     }
     world.drive(1, &run);
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     let sealed = world.events(&run).len();
     match fate {
         Fate::Killed => return,
-        // It wakes up between its seal and its effect: the effect is one that the host knows again, and nothing else follows.
+        // It wakes up between its seal and its effect: the host recognizes the repeated effect, and nothing else follows.
         Fate::Frozen => wake(&first),
-        // What it had sent arrives now.
+        // Its delayed messages arrive now.
         Fate::CutOff => world.mend(),
     }
     let status = first.wait().unwrap();
     assert!(!status.success(), "{point} {fate:?}: {status}");
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     assert_eq!(world.events(&run).len(), sealed, "{point} {fate:?}");
 }
 
 #[test]
-fn a_run_of_a_killed_worker_goes_on_elsewhere_from_every_point() {
+fn run_of_a_killed_worker_continues_elsewhere_from_every_point() {
     let Some(world) = World::new(PARTS) else { return };
     let short = ["work.started", "checkpoint.before", "push.intended", "pr.intended", "comment.intended"];
     let points = if torture::full() { POINTS } else { &short[..] };
@@ -83,7 +83,7 @@ fn a_run_of_a_killed_worker_goes_on_elsewhere_from_every_point() {
 }
 
 #[test]
-fn a_frozen_worker_that_wakes_up_does_nothing_twice() {
+fn frozen_worker_that_wakes_up_does_nothing_twice() {
     let Some(world) = World::new(PARTS) else { return };
     let short = ["work.started", "push.intended", "pr.intended", "comment.intended"];
     let points = if torture::full() { POINTS } else { &short[..] };
@@ -93,7 +93,7 @@ fn a_frozen_worker_that_wakes_up_does_nothing_twice() {
 }
 
 #[test]
-fn a_worker_that_is_cut_off_and_comes_back_does_nothing_twice() {
+fn disconnected_worker_that_returns_does_nothing_twice() {
     let Some(world) = World::with_wire(PARTS) else { return };
     let short = ["work.started", "push.intended", "pr.intended", "comment.intended"];
     let points = if torture::full() { POINTS } else { &short[..] };
@@ -103,7 +103,7 @@ fn a_worker_that_is_cut_off_and_comes_back_does_nothing_twice() {
 }
 
 #[test]
-fn a_worker_whose_packets_are_lost_does_nothing_twice() {
+fn worker_with_packet_loss_does_nothing_twice() {
     let Some(world) = World::with_net(PARTS) else { return };
     let short = ["push.intended", "comment.intended"];
     let points = if torture::full() { POINTS } else { &short[..] };
@@ -112,9 +112,9 @@ fn a_worker_whose_packets_are_lost_does_nothing_twice() {
     }
 }
 
-/// Any point, any iteration, any fate. 200 rounds in the long form (`RALPH_TORTURE=full`).
+/// Random boundary, iteration and fate. 200 rounds in the long form (`RALPH_TORTURE=full`).
 #[test]
-fn whatever_happens_wherever_a_run_is_driven_once() {
+fn run_is_driven_once_despite_failures() {
     let Some(world) = World::with_wire(PARTS) else { return };
     let mut random = torture::Random::new(18);
     for round in 0..torture::rounds(3, 200) {
@@ -137,13 +137,13 @@ fn the_guard_ends_the_agent_of_a_frozen_driver_when_the_lease_runs_out() {
     kill(Pid::from_raw(i32::try_from(driver.id()).unwrap()), Signal::SIGSTOP).unwrap();
     until("the end of the agent", || (!is_alive(agent)).then_some(()));
     assert!(is_stopped(&driver), "the driver is still frozen");
-    // Nobody has taken the run over: woken up, it may hold it again. That is not waited for.
+    // No other worker has taken the run over: after it wakes up, it may hold the run again. The test doesn't wait for that.
     driver.kill().unwrap();
     driver.wait().unwrap();
 }
 
 #[test]
-fn a_database_that_restarts_is_waited_for() {
+fn workers_wait_for_a_restarting_database() {
     let Some(world) = World::new(&format!(
         "touch \"$HOME/begun\"; while [ ! -f \"$HOME/go\" ]; do sleep 0.05; done\n{PARTS}"
     )) else {
@@ -154,17 +154,17 @@ fn a_database_that_restarts_is_waited_for() {
     let driver = world.spawn(0, &["--once", run.as_str()], None);
     until("the agent", || world.machines[0].path("home/begun").exists().then_some(()));
     world.postgres.restart();
-    // The connections of the test itself broke with the restart; whether the worker's are made anew is what is tested.
+    // The test's own connections broke with the restart; it checks whether the worker reconnects.
     world.fleet = ralph_loop_fleet::Fleet::open(&world.postgres.url).unwrap();
     std::fs::write(world.machines[0].path("home/go"), "").unwrap();
     let mut driver = driver;
     let status = driver.wait().unwrap();
     assert!(status.success(), "{}", world.log(0));
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
 }
 
 #[test]
-fn a_machine_that_is_lost_with_its_disk_loses_no_finished_iteration() {
+fn lost_machine_loses_no_finished_iteration() {
     let Some(world) = World::new(PARTS) else { return };
-    world.with_lease(10).loses_a_machine("disk");
+    world.with_lease(10).lose_a_machine("disk");
 }

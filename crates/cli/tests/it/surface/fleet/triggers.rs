@@ -1,6 +1,6 @@
-//! Work that comes by itself: once for each occasion, and only from people who may.
+//! Triggers: each occasion starts one run, and only for permitted users.
 
-use crate::surface::fleet::world::{CHECK, PARTS, World};
+use crate::surface::fleet::cluster::{CHECK, PARTS, World};
 use crate::surface::serve::client::{Reply, request};
 use crate::surface::serve::machine::Served;
 use nix::sys::signal::{Signal, kill};
@@ -20,7 +20,7 @@ struct Host {
 }
 
 impl Host {
-    /// A server that hears of the repo `o/r`.
+    /// A server that receives webhooks of the repo `o/r`.
     fn of(world: &World, schedules: Value) -> Self {
         let clone = world.forge.root().join("repo.git").display().to_string();
         let triggers = json!({
@@ -48,7 +48,8 @@ impl Host {
 fn labelled(issue: u64, person: &str, at: &str) -> Value {
     json!({ "action": "labeled", "repository": { "full_name": "o/r" }, "sender": { "login": person },
         "label": { "name": "ralph" },
-        "issue": { "number": issue, "title": "Three parts", "state": "open", "updated_at": at } })
+        "issue": { "number": issue, "title": "Three parts", "body": "Write `part1.txt` to `part3.txt`.",
+            "state": "open", "updated_at": at } })
 }
 
 fn comment(issue: u64, id: u64, person: &str, text: &str) -> Value {
@@ -66,7 +67,7 @@ fn end(mut child: Child) {
 }
 
 #[test]
-fn an_issue_that_gets_a_label_becomes_one_run_and_its_pull_request_answers_it() {
+fn labeled_issue_becomes_one_run_and_one_pull_request() {
     let Some(world) = World::new(PARTS) else { return };
     let host = Host::of(&world, json!([]));
     let issue =
@@ -85,7 +86,7 @@ fn an_issue_that_gets_a_label_becomes_one_run_and_its_pull_request_answers_it() 
     assert_eq!(started(host.sends("d4", "issues", &before)), None, "what is older is past");
     let worker = world.spawn(0, &["--name", "w0"], None);
     until("the end of the run", || (world.find(&run).status == "over").then_some(()));
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     assert_eq!(
         started(host.sends("d5", "issues", &before)),
         None,
@@ -95,7 +96,7 @@ fn an_issue_that_gets_a_label_becomes_one_run_and_its_pull_request_answers_it() 
 }
 
 #[test]
-fn a_comment_steers_in_its_order_and_only_by_people_who_may() {
+fn comments_steer_in_order_and_only_from_permitted_users() {
     let Some(world) = World::new("sleep 600") else { return };
     let host = Host::of(&world, json!([]));
     let issue = world.forge.add_issue("Three parts", "Write three parts.", &[]).unwrap();
@@ -137,7 +138,7 @@ fn a_comment_steers_in_its_order_and_only_by_people_who_may() {
 }
 
 #[test]
-fn what_a_code_host_never_sends_is_refused_in_words() {
+fn invalid_webhooks_are_refused_with_a_reason() {
     let Some(world) = World::new(PARTS) else { return };
     let host = Host::of(&world, json!([]));
     let port = host.served.port;
@@ -149,7 +150,7 @@ fn what_a_code_host_never_sends_is_refused_in_words() {
              X-GitHub-Delivery: {id}\r\nX-Hub-Signature-256: {signed}\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
-        // The other side may answer before it has read everything.
+        // The peer may answer before it has read everything.
         let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -165,7 +166,7 @@ fn what_a_code_host_never_sends_is_refused_in_words() {
         body["issue"]["body"] = "x".repeat(filler).into();
         body.to_string()
     };
-    // As large as real ones come, of a repo that is not in the list.
+    // As large as real ones, from a repo that isn't listed.
     let large = issue(2 * 1024 * 1024);
     let said = raw(&large, &sign(&large), "d1").is(202).json();
     assert!(said["done"].as_str().unwrap().contains("not in the list"), "{said}");
@@ -177,14 +178,14 @@ fn what_a_code_host_never_sends_is_refused_in_words() {
     for signed in ["", "sha1=00", &sign("another body"), &sign(&small).to_uppercase(), "sha256="] {
         raw(&small, signed, "d4").is(403);
     }
-    // Nested without end.
+    // Endlessly nested.
     let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
     raw(&deep, &sign(&deep), "d5").is(400);
     assert!(world.fleet.wait(ralph_loop_fleet::runs::list(world.fleet.pool(), 10)).unwrap().is_empty());
 }
 
 #[test]
-fn a_note_of_an_earlier_run_is_none_for_the_next_one() {
+fn notes_of_an_earlier_run_do_not_reach_the_next() {
     let Some(world) = World::new(PARTS) else { return };
     let host = Host::of(&world, json!([]));
     let issue = world.forge.add_issue("Three parts", "Write three parts.", &[]).unwrap();
@@ -199,28 +200,29 @@ fn a_note_of_an_earlier_run_is_none_for_the_next_one() {
     let letters =
         world.fleet.wait(ralph_loop_fleet::letters::after(world.fleet.pool(), second.as_str(), 0)).unwrap();
     assert!(letters.is_empty(), "{letters:?}");
-    // A run that was deleted has had its word all the same.
+    // The comment of a deleted run still counts as used.
     assert!(world.fleet.wait(ralph_loop_fleet::runs::take_out(world.fleet.pool(), second.as_str())).unwrap());
     assert!(world.fleet.wait(ralph_loop_fleet::runs::forget(world.fleet.pool(), second.as_str())).unwrap());
     assert_eq!(run("d3", "2026-11-17T12:30:00Z"), None, "what is older is past");
 }
 
 #[test]
-fn checks_that_end_are_heard_of_and_not_asked_for() {
+fn finished_checks_arrive_by_webhook_without_polling() {
     let Some(world) = World::new(PARTS) else { return };
-    // No `poll_seconds`: where the code host tells, it is asked every ten minutes.
+    // No `poll_seconds`: with webhooks, the code host is polled every ten minutes.
     for machine in &world.machines {
         let config = machine.path("config/ralph/config.json");
         let mut value: Value = serde_json::from_str(&std::fs::read_to_string(&config).unwrap()).unwrap();
         value.as_object_mut().unwrap().remove("poll_seconds");
         value["wait_for_checks"] = true.into();
         machine.user_config(&value);
+        machine.server_config(&value);
     }
     let host = Host::of(&world, json!([]));
     assert!(!host.clone.is_empty());
     let issue = world.forge.add_issue("Three parts", "Write three parts.", &[]).unwrap();
     let run = started(host.sends("d1", "issues", &labelled(issue, "ana", "2026-11-17T12:00:00Z"))).unwrap();
-    until("the run is told", || {
+    until("the run has the notice", || {
         world
             .fleet
             .wait(ralph_loop_fleet::runs::pulse(world.fleet.pool(), run.as_str(), "w0"))
@@ -261,7 +263,7 @@ fn checks_that_end_are_heard_of_and_not_asked_for() {
 }
 
 #[test]
-fn a_schedule_starts_a_task_once_for_each_of_its_times() {
+fn schedule_starts_a_task_once_per_time() {
     let Some(world) = World::new(PARTS) else { return };
     let clone = world.forge.root().join("repo.git").display().to_string();
     let every = json!([{ "name": "always", "cron": "* * * * *", "time_zone": "Europe/Berlin", "clone": clone,
@@ -280,7 +282,7 @@ fn a_schedule_starts_a_task_once_for_each_of_its_times() {
     let times =
         || world.fleet.wait(ralph_loop_fleet::runs::occasions(pool, "schedule:always:")).unwrap().len();
     let runs = || world.fleet.wait(ralph_loop_fleet::runs::list(pool, 100)).unwrap().len();
-    // A minute may begin between two looks; one run too many would stay.
+    // A new minute may start between two polls; an extra run would remain.
     until("one run for each time of the schedule", || (times() >= 1 && times() == runs()).then_some(()));
     drop((first, second));
 }

@@ -1,5 +1,5 @@
-//! A way to the database that can be cut: what is on it stays on it, and arrives late once it is whole again. It can also lead to
-//! another database from now on.
+//! A connection to the database that can be cut: data in transit stays there and arrives late once it is restored. It can also be
+//! redirected to another database.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -17,12 +17,12 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// A way from a port of this machine to this socket.
+    /// Forwards a port of this machine to this socket.
     pub fn to(socket: &Path) -> Self {
         Self::from("127.0.0.1", socket)
     }
 
-    /// A way from a port of this address to this socket.
+    /// Forwards a port of this address to this socket.
     pub fn from(host: &str, socket: &Path) -> Self {
         let listener = TcpListener::bind((host, 0)).unwrap();
         let (port, cut) = (listener.local_addr().unwrap().port(), Arc::new(AtomicBool::new(false)));
@@ -38,8 +38,8 @@ impl Wire {
         Self { host: host.to_owned(), port, cut, to }
     }
 
-    /// New connections go there from now on. Those to a database that has ended have ended with it.
-    pub fn leads_to(&self, socket: &Path) {
+    /// Redirects new connections. Connections to an ended database have ended with it.
+    pub fn redirect(&self, socket: &Path) {
         *self.to.lock().unwrap() = socket.to_owned();
     }
 
@@ -47,12 +47,12 @@ impl Wire {
         format!("postgres://ralph@{}:{}/ralph?sslmode=disable", self.host, self.port)
     }
 
-    /// Nothing more arrives, in either direction; nobody is told.
+    /// Nothing more arrives, in either direction, without an error.
     pub fn cut(&self) {
         self.cut.store(true, Ordering::SeqCst);
     }
 
-    /// What was on the way arrives, and everything else too.
+    /// Restores the connection; data in transit arrives, and everything after it.
     pub fn mend(&self) {
         self.cut.store(false, Ordering::SeqCst);
     }
@@ -64,7 +64,7 @@ impl Drop for Wire {
     }
 }
 
-/// Carries both ways. Where one end has gone, the other one hears of it, once the way is whole.
+/// Copies in both directions. If one end closes, the other end sees it once the connection is restored.
 fn join(near: TcpStream, far: UnixStream, cut: &Arc<AtomicBool>) {
     let (near, far) = (Arc::new(near), Arc::new(far));
     for there in [true, false] {
@@ -74,13 +74,13 @@ fn join(near: TcpStream, far: UnixStream, cut: &Arc<AtomicBool>) {
                 true => carry(&*near, &*far, &cut),
                 false => carry(&*far, &*near, &cut),
             }
-            is_whole(&cut);
+            wait_until_restored(&cut);
             let _ = (near.shutdown(Shutdown::Both), far.shutdown(Shutdown::Both));
         });
     }
 }
 
-fn is_whole(cut: &AtomicBool) {
+fn wait_until_restored(cut: &AtomicBool) {
     while cut.load(Ordering::SeqCst) {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -89,7 +89,7 @@ fn is_whole(cut: &AtomicBool) {
 fn carry(mut from: impl Read, mut to: impl Write, cut: &AtomicBool) {
     let mut part = [0; 16 * 1024];
     while let Ok(count) = from.read(&mut part) {
-        is_whole(cut);
+        wait_until_restored(cut);
         if count == 0 || to.write_all(&part[..count]).is_err() {
             return;
         }

@@ -1,6 +1,6 @@
-//! Workers that take runs by themselves, hand them over, and are let in and out.
+//! Workers: how they take runs, hand them over, and are admitted and revoked.
 
-use crate::surface::fleet::world::{PARTS, World};
+use crate::surface::fleet::cluster::{PARTS, World};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ralph_loop_fleet::{dispatch, enrol, lease, runs, workers};
@@ -14,7 +14,7 @@ fn term(child: &Child) {
 }
 
 #[test]
-fn workers_share_runs_and_one_that_ends_hands_its_own_over() {
+fn workers_share_runs_and_hand_over_on_exit() {
     let slow = format!("touch \"$HOME/begun\"; sleep 0.3\n{PARTS}");
     let Some(world) = World::new(&slow) else { return };
     let world = world.with_lease(60);
@@ -28,7 +28,7 @@ fn workers_share_runs_and_one_that_ends_hands_its_own_over() {
         until("the end of the run", || (world.find(run).status == "over").then_some(()));
     }
     for (run, issue) in &all {
-        world.is_done_once(run, *issue);
+        world.assert_done_once(run, *issue);
         let sessions = world.events(run).iter().filter(|event| event["kind"] == "session_ended").count();
         assert_eq!(sessions, 3, "an iteration is handed over whole");
     }
@@ -43,25 +43,25 @@ fn workers_share_runs_and_one_that_ends_hands_its_own_over() {
 }
 
 #[test]
-fn a_run_of_a_killed_worker_is_given_to_another_one() {
+fn run_of_a_killed_worker_moves_to_another() {
     let Some(world) = World::new(&format!("touch \"$HOME/begun\"; sleep 0.2\n{PARTS}")) else { return };
     let (run, issue) = world.add_of_issue("kill");
     let mut first = world.spawn(0, &["--name", "w0"], None);
     until("work", || world.machines[0].path("home/begun").exists().then_some(()));
-    // The machine is gone with all that runs there: the driver's holder names it.
+    // The machine is lost with all of its processes: the lock names the driver.
     let _ = first.kill();
     first.wait().unwrap();
     kill_drivers(&world, run.as_str());
     let second = world.spawn(1, &["--name", "w1"], None);
     until("the end of the run", || (world.find(&run).status == "over").then_some(()));
-    world.is_done_once(&run, issue);
+    world.assert_done_once(&run, issue);
     term(&second);
     let mut second = second;
     second.wait().unwrap();
 }
 
 #[test]
-fn a_worker_that_is_to_drain_ends_and_the_next_one_of_its_name_works() {
+fn draining_worker_ends_and_its_successor_works() {
     let Some(world) = World::new(PARTS) else { return };
     let pool = world.fleet.pool();
     let mut first = world.spawn(0, &["--name", "w0"], None);
@@ -79,7 +79,7 @@ fn a_worker_that_is_to_drain_ends_and_the_next_one_of_its_name_works() {
     assert!(second.wait().unwrap().success(), "{}", world.log(0));
 }
 
-/// Kills the process that drives a run on machine 0, by the lock that it holds.
+/// Kills the process that drives a run on machine 0, found by its lock.
 fn kill_drivers(world: &World, run: &str) {
     let lock = world.machines[0].path("state/ralph/runs").join(run).join("lock");
     let place = std::fs::read_to_string(lock).unwrap_or_default();
@@ -89,7 +89,7 @@ fn kill_drivers(world: &World, run: &str) {
 }
 
 #[test]
-fn a_token_lets_one_worker_in_and_a_revoked_one_is_out() {
+fn token_admits_one_worker_until_revoked() {
     let Some(world) = World::new(PARTS) else { return };
     let pool = world.fleet.pool();
     let run = world.add("rvok");
@@ -101,7 +101,7 @@ fn a_token_lets_one_worker_in_and_a_revoked_one_is_out() {
             assert!(enrol::enrol(pool, &token, "w8").await.is_err(), "a token is good once");
             let other = enrol::new_token(pool).await?;
             assert!(enrol::enrol(pool, &other, "w9").await.is_err(), "the name is taken");
-            // It sees the run once it was given it.
+            // It sees the run once the run is assigned to it.
             let said = workers::Report {
                 id: "w9".into(),
                 labels: Vec::new(),
@@ -119,7 +119,7 @@ fn a_token_lets_one_worker_in_and_a_revoked_one_is_out() {
         .unwrap();
     let url = enrol::address(&world.postgres.url, &login).unwrap();
     let theirs = ralph_loop_fleet::Fleet::open(&url).unwrap();
-    assert!(theirs.wait(enrol::new_token(theirs.pool())).is_err(), "a worker lets nobody in");
+    assert!(theirs.wait(enrol::new_token(theirs.pool())).is_err(), "a worker can't create tokens");
     assert!(theirs.wait(lease::renew(theirs.pool(), &held, Duration::from_secs(60))).unwrap());
     assert!(world.fleet.wait(enrol::revoke(pool, "w9")).unwrap());
     assert!(ralph_loop_fleet::Fleet::open(&url).is_err(), "its login is gone");
@@ -137,7 +137,7 @@ fn a_token_lets_one_worker_in_and_a_revoked_one_is_out() {
 }
 
 #[test]
-fn a_worker_leaves_a_run_alone_whose_journal_is_newer() {
+fn worker_skips_runs_with_a_newer_journal() {
     let Some(world) = World::new(PARTS) else { return };
     let run = world.add("newr");
     world.fleet.wait(runs::written_by(world.fleet.pool(), run.as_str(), 10_000)).unwrap();

@@ -1,12 +1,12 @@
-//! Who may do what.
+//! Tokens, logins and roles.
 
 use super::client::{Socket, request};
-use super::machine::{Served, detached, machine, patient};
+use super::machine::{Served, detached, machine, waiting_script};
 use ralph_loop_testkit::TestRepo;
 use serde_json::{Value, json};
 
 #[test]
-fn nobody_comes_in_without_a_token_and_guessing_ends() {
+fn server_needs_a_token_and_blocks_guessing() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     let server = Served::start(&env, &repo.dir, &[]);
@@ -34,7 +34,7 @@ fn nobody_comes_in_without_a_token_and_guessing_ends() {
 }
 
 #[test]
-fn a_browser_logs_in_once_by_code_and_needs_the_csrf_header_and_its_own_origin() {
+fn login_code_works_once_and_requests_need_csrf_and_origin() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     let server = Served::start(&env, &repo.dir, &[]);
@@ -73,7 +73,7 @@ fn a_browser_logs_in_once_by_code_and_needs_the_csrf_header_and_its_own_origin()
 }
 
 #[test]
-fn whoever_logs_out_is_logged_out_on_the_server_and_nobody_else_is() {
+fn logout_ends_only_that_session() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     let server = Served::start(&env, &repo.dir, &[]);
@@ -93,7 +93,7 @@ fn whoever_logs_out_is_logged_out_on_the_server_and_nobody_else_is() {
     me(server.port, &mine).is(200);
     let gone = out(&csrf).is(204);
     assert!(gone.header("set-cookie").unwrap().contains("Max-Age=0"));
-    // A copy of the cookie is worth nothing any more, for a socket neither.
+    // A copy of the cookie no longer works, not even for a WebSocket.
     me(server.port, &mine).is(401);
     out(&csrf).is(401);
     assert!(Socket::open(server.port, "/api/v1/ws", &[("cookie", &mine)]).is_err());
@@ -108,10 +108,10 @@ fn whoever_logs_out_is_logged_out_on_the_server_and_nobody_else_is() {
 }
 
 #[test]
-fn a_viewer_looks_and_steers_nothing_and_an_operator_is_no_admin() {
+fn viewer_is_read_only_and_operator_is_not_admin() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     let (viewer, operator) = (server.person("vera", "viewer"), server.person("otto", "operator"));
@@ -160,7 +160,7 @@ fn a_public_address_without_a_token_is_refused() {
 }
 
 #[test]
-fn secrets_go_in_and_never_out() {
+fn secrets_are_write_only() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     let server = Served::start(&env, &repo.dir, &[]);
@@ -187,7 +187,7 @@ fn secrets_go_in_and_never_out() {
 }
 
 #[test]
-fn every_answer_keeps_browsers_careful() {
+fn every_response_has_security_headers() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     let server = Served::start(&env, &repo.dir, &[]);

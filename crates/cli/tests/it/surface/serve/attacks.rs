@@ -1,8 +1,8 @@
-//! Attacks on a server, each with its honest twin: the same asked for honestly works, and after all of them the server answers as
-//! before. `ATTACKS.md` lists them.
+//! Attacks on a server, each with its honest twin: the same honest request works, and after all attacks the server still answers.
+//! `ATTACKS.md` lists them.
 
 use super::client::{Reply, Socket, request};
-use super::machine::{Served, detached, machine, patient};
+use super::machine::{Served, detached, machine, waiting_script};
 use ralph_loop_testkit::env::until;
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use std::os::unix::fs::symlink;
 
 const SECRET: &str = "sk-secret-of-the-user-1234567890";
 
-/// A server with a run at work, and a browser of its owner.
+/// A server with an active run, and its owner's browser.
 struct Ground<'a> {
     server: &'a Served,
     repo: &'a TestRepo<'a>,
@@ -34,12 +34,18 @@ impl<'a> Ground<'a> {
         Self { server, repo, run, cookie, csrf, viewer, operator }
     }
 
-    /// What somebody without a token sends.
-    fn nobody(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Reply {
+    /// Sends a request without a token.
+    fn without_token(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Reply {
         request(self.server.port, method, path, headers, body)
     }
 
-    /// What the owner's browser sends, with these headers.
+    /// Sends a request as the owner's browser, with these headers.
     fn browser(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> Reply {
         let headers: Vec<_> = headers.iter().copied().chain([("Cookie", self.cookie.as_str())]).collect();
         request(self.server.port, method, &format!("/api/v1{path}"), &headers, Some(body))
@@ -61,11 +67,11 @@ impl<'a> Ground<'a> {
         self.server.send(token, "POST", "/runs", &[], Some(&body))
     }
 
-    /// Bytes as they are; the status of the answer, 0 where there is none.
+    /// Sends raw bytes; returns the response status, or 0 without a response.
     fn raw(&self, bytes: &[u8]) -> u16 {
         let mut stream = TcpStream::connect(("127.0.0.1", self.server.port)).unwrap();
         stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
-        // The other side may stop to read.
+        // The peer may stop reading.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -98,7 +104,7 @@ fn attack(name: &'static str, refused: &'static [u16], try_it: fn(&Ground<'_>) -
 fn play(attacks: Vec<Attack>) {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     let ground = Ground::new(&server, &repo, run.clone());
@@ -111,9 +117,13 @@ fn play(attacks: Vec<Attack>) {
     let controls = || repo.events_of(&run).iter().filter(|e| e["kind"] == "control_received").count();
     assert_eq!(controls(), before, "nothing reached the run");
     until("no run was made", || (server.get("/runs").is(200).json()["total"] == 1).then_some(()));
-    assert_eq!(server.get("/people").is(200).json()["people"].as_array().unwrap().len(), 3, "nobody came in");
+    assert_eq!(
+        server.get("/people").is(200).json()["people"].as_array().unwrap().len(),
+        3,
+        "no user was added"
+    );
     // The honest twins.
-    ground.nobody("GET", "/healthz", &[], None).is(200);
+    ground.without_token("GET", "/healthz", &[], None).is(200);
     server.send(&ground.viewer, "GET", &format!("/runs/{run}"), &[], None).is(200);
     let own = ground.own();
     let headers = [("x-ralph-csrf", ground.csrf.as_str()), ("Origin", own.as_str())];
@@ -127,24 +137,27 @@ fn statuses(replies: Vec<Reply>) -> Vec<u16> {
 }
 
 #[test]
-fn whoever_has_no_token_gets_nothing() {
+fn requests_without_a_token_get_nothing() {
     play(vec![
         attack("routes without a token", &[401], |g| {
             let run = &g.run;
             let reads =
                 ["", "/events", "/sse", "/iterations", "/task", "/files", "/diff", "/artifacts", "/ws"];
-            let reads = reads.map(|path| g.nobody("GET", &format!("/api/v1/runs/{run}{path}"), &[], None));
+            let reads =
+                reads.map(|path| g.without_token("GET", &format!("/api/v1/runs/{run}{path}"), &[], None));
             let pause = json!({ "kind": "pause" });
-            let write = g.nobody("POST", &format!("/api/v1/runs/{run}/control"), &[], Some(&pause));
+            let write = g.without_token("POST", &format!("/api/v1/runs/{run}/control"), &[], Some(&pause));
             statuses(reads.into_iter().chain([write]).collect())
         }),
-        attack("a token in the address", &[401], |g| {
+        attack("a token in the URL", &[401], |g| {
             let token = &g.server.token;
             let words = ["token", "access_token", "bearer", "code"];
-            statuses(words.map(|w| g.nobody("GET", &format!("/api/v1/me?{w}={token}"), &[], None)).into())
+            statuses(
+                words.map(|w| g.without_token("GET", &format!("/api/v1/me?{w}={token}"), &[], None)).into(),
+            )
         }),
-        attack("a cookie that was changed", &[401], |g| {
-            let forged = |cookie: String| g.nobody("GET", "/api/v1/me", &[("Cookie", &cookie)], None);
+        attack("a forged cookie", &[401], |g| {
+            let forged = |cookie: String| g.without_token("GET", "/api/v1/me", &[("Cookie", &cookie)], None);
             let (head, tail) = g.cookie.split_at(g.cookie.len() - 2);
             let other = if tail == "aa" { "bb" } else { "aa" };
             statuses(vec![
@@ -155,47 +168,47 @@ fn whoever_has_no_token_gets_nothing() {
                 forged(format!("{}.x", g.cookie)),
             ])
         }),
-        attack("a token without end", &[401, 431, 0], |g| {
+        attack("an endless token", &[401, 431, 0], |g| {
             let long = "a".repeat(200_000);
             vec![g.raw(format!("GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {long}\r\nConnection: close\r\n\r\n").as_bytes())]
         }),
-        attack("requests that are none", &[400, 0], |g| {
+        attack("malformed requests", &[400, 0], |g| {
             vec![
                 g.raw(b"GET / HTTP/9.9\r\n\r\n"),
                 g.raw(b"\0\0\0\0\r\n\r\n"),
                 g.raw(b"POST /api/v1/login HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked, x\r\n\r\n"),
             ]
         }),
-        attack("a code that was used", &[401], |g| {
+        attack("a used login code", &[401], |g| {
             let code = g.server.login_url.split("#code=").nth(1).unwrap();
             let body = json!({ "code": code });
-            let first = g.nobody("POST", "/api/v1/login", &[], Some(&body)).is(204);
+            let first = g.without_token("POST", "/api/v1/login", &[], Some(&body)).is(204);
             assert!(first.header("set-cookie").is_some());
-            vec![g.nobody("POST", "/api/v1/login", &[], Some(&body)).status]
+            vec![g.without_token("POST", "/api/v1/login", &[], Some(&body)).status]
         }),
     ]);
 }
 
 #[test]
-fn a_page_of_another_site_steers_nothing() {
+fn cross_site_requests_are_refused() {
     play(vec![
-        attack("a form of another site", &[403], |g| {
+        attack("a cross-site form", &[403], |g| {
             let body = json!({ "kind": "cancel" });
             let from = |origin: &str| g.browser("POST", &g.control(), &[("Origin", origin)], &body).status;
             vec![from("http://evil.example"), from("null"), from(&format!("{}.evil.example", g.own()))]
         }),
-        attack("a form of another site that knows the mark", &[403], |g| {
+        attack("a cross-site form that knows the CSRF token", &[403], |g| {
             let headers = [("x-ralph-csrf", g.csrf.as_str()), ("Origin", "http://evil.example")];
             vec![g.browser("POST", &g.control(), &headers, &json!({ "kind": "cancel" })).status]
         }),
-        attack("a request of this site without the mark", &[403], |g| {
+        attack("a same-site request without the CSRF token", &[403], |g| {
             let own = g.own();
             let send = |headers: &[(&str, &str)]| {
                 g.browser("POST", &g.control(), headers, &json!({ "kind": "cancel" })).status
             };
             vec![send(&[("Origin", &own)]), send(&[("Origin", &own), ("x-ralph-csrf", "0")]), send(&[])]
         }),
-        attack("a name of a proxy that is not there", &[403], |g| {
+        attack("the name of a missing proxy", &[403], |g| {
             let headers = [
                 ("x-ralph-csrf", g.csrf.as_str()),
                 ("Origin", "http://evil.example"),
@@ -203,16 +216,16 @@ fn a_page_of_another_site_steers_nothing() {
             ];
             vec![g.browser("POST", &g.control(), &headers, &json!({ "kind": "cancel" })).status]
         }),
-        attack("a login from a page of another site", &[403], |g| {
+        attack("a login from another site", &[403], |g| {
             let body = json!({ "token": g.server.token });
             let evil = [("Origin", "http://evil.example")];
             let hidden = [("Sec-Fetch-Site", "cross-site")];
             statuses(vec![
-                g.nobody("POST", "/api/v1/login", &evil, Some(&body)),
-                g.nobody("POST", "/api/v1/login", &hidden, Some(&body)),
+                g.without_token("POST", "/api/v1/login", &evil, Some(&body)),
+                g.without_token("POST", "/api/v1/login", &hidden, Some(&body)),
             ])
         }),
-        attack("a socket of another site", &[403], |g| {
+        attack("a WebSocket from another site", &[403], |g| {
             let open = |path: String, origin: &str| {
                 let headers = [("cookie", g.cookie.as_str()), ("origin", origin)];
                 Socket::open(g.server.port, &path, &headers).map_or(403, |_| 101)
@@ -220,24 +233,25 @@ fn a_page_of_another_site_steers_nothing() {
             let run = format!("/api/v1/runs/{}/ws?from=1", g.run);
             vec![open("/api/v1/ws".into(), "http://evil.example"), open(run, "null")]
         }),
-        attack("the page in a frame of another site", &[403], |g| {
-            let page = g.nobody("GET", "/", &[], None).is(200);
+        attack("the dashboard in another site's frame", &[403], |g| {
+            let page = g.without_token("GET", "/", &[], None).is(200);
             let policy = page.header("content-security-policy").unwrap_or_default();
             let kept =
                 policy.contains("frame-ancestors 'none'") && page.header("x-frame-options") == Some("DENY");
             vec![if kept { 403 } else { 200 }]
         }),
-        attack("answers that another site may read", &[403], |g| {
-            let reply = g.nobody("OPTIONS", "/api/v1/runs", &[("Origin", "http://evil.example")], None);
+        attack("responses readable by another site", &[403], |g| {
+            let reply =
+                g.without_token("OPTIONS", "/api/v1/runs", &[("Origin", "http://evil.example")], None);
             vec![if reply.header("access-control-allow-origin").is_none() { 403 } else { 200 }]
         }),
     ]);
 }
 
 #[test]
-fn nobody_does_more_than_their_role() {
+fn roles_limit_every_request() {
     play(vec![
-        attack("a viewer who steers", &[403], |g| {
+        attack("a viewer who sends controls", &[403], |g| {
             let send = |method: &str, path: String, body: Value| {
                 g.server.send(&g.viewer, method, &path, &[("If-Match", "x")], Some(&body)).status
             };
@@ -254,7 +268,7 @@ fn nobody_does_more_than_their_role() {
             all.push(send("DELETE", run, json!({})));
             all
         }),
-        attack("a viewer or operator among people and secrets", &[403], |g| {
+        attack("a viewer or operator who manages users and secrets", &[403], |g| {
             let mut all = Vec::new();
             for token in [&g.viewer, &g.operator] {
                 let send = |method: &str, path: &str, body: Value| {
@@ -269,10 +283,10 @@ fn nobody_does_more_than_their_role() {
             }
             all
         }),
-        attack("an operator who leaves the sandbox out", &[403], |g| {
+        attack("an operator who disables the sandbox", &[403], |g| {
             vec![g.create(&g.operator, json!({ "isolation": "none" })).status]
         }),
-        attack("a debug command where the mode is none", &[403, 409], |g| {
+        attack("a debug command without debug mode", &[403, 409], |g| {
             let run = format!("/runs/{}/debug", g.run);
             let send = |command: &str| g.server.post(&run, &json!({ "command": command })).status;
             vec![send("rerun_tests"), send("logs")]
@@ -282,7 +296,7 @@ fn nobody_does_more_than_their_role() {
             let words = ["sh", "logs; id", "rerun_tests\n id", "../../bin/sh", ""];
             words.map(|command| g.server.post(&run, &json!({ "command": command })).status).into()
         }),
-        attack("a folder of the machine as a repo", &[400, 403], |g| {
+        attack("an arbitrary folder as a repo", &[400, 403], |g| {
             let place = |repo: &str| g.create(&g.operator, json!({ "repo": repo })).status;
             let inside = g.repo.dir.join("..").display().to_string();
             vec![
@@ -294,7 +308,7 @@ fn nobody_does_more_than_their_role() {
                 place("ext::sh -c id"),
             ]
         }),
-        attack("an address that is an option", &[400, 403, 422], |g| {
+        attack("a URL that is an option", &[400, 403, 422], |g| {
             let place = |repo: &str| g.create(&g.operator, json!({ "repo": repo })).status;
             vec![place("--upload-pack=id"), place("-u id"), place("ssh://-oProxyCommand=id/x")]
         }),
@@ -302,19 +316,19 @@ fn nobody_does_more_than_their_role() {
             let base = |name: &str| g.create(&g.operator, json!({ "base_branch": name })).status;
             vec![base("--upload-pack=id"), base("-x"), base("a\nb"), base("refs/heads/../../x"), base("@{u}")]
         }),
-        attack("a task file that lies elsewhere", &[400, 403, 404, 422], |g| {
+        attack("a task file outside the repo", &[400, 403, 404, 422], |g| {
             let file = |name: &str| {
                 let body = json!({ "repo": g.repo.dir, "task_file": name });
                 g.server.send(&g.operator, "POST", "/runs", &[], Some(&body)).status
             };
             vec![file("/etc/passwd"), file("../x.md"), file(".git/config"), file("a/../../b.md")]
         }),
-        attack("names of people that are more than names", &[400, 422], |g| {
+        attack("malformed user names", &[400, 422], |g| {
             let add =
                 |name: &str| g.server.post("/people", &json!({ "name": name, "role": "viewer" })).status;
             vec![add(""), add("a\nb"), add(&"x".repeat(5000)), add("../x"), add("\u{1b}[31m"), add("tester")]
         }),
-        attack("a secret that is a setting of the machine", &[422], |g| {
+        attack("a secret named like a system variable", &[422], |g| {
             let set = |name: &str| {
                 let path = format!("/secrets/{name}");
                 g.server.send(&g.server.token, "PUT", &path, &[], Some(&json!({ "value": "/evil" }))).status
@@ -325,27 +339,27 @@ fn nobody_does_more_than_their_role() {
 }
 
 #[test]
-fn bodies_and_queries_without_sense_are_refused_in_words() {
+fn malformed_bodies_and_queries_are_refused_with_a_reason() {
     play(vec![
-        attack("an upload without end", &[413, 0], |g| {
+        attack("an endless upload", &[413, 0], |g| {
             let huge = format!("{{\"text\":\"{}\"}}", "x".repeat(3 * 1024 * 1024));
             vec![g.upload("/lint", "application/json", huge.as_bytes())]
         }),
-        attack("brackets without end", &[400, 422], |g| {
+        attack("endless brackets", &[400, 422], |g| {
             let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
             vec![g.upload("/lint", "application/json", deep.as_bytes())]
         }),
-        attack("a body that is no text", &[400, 422], |g| {
+        attack("a body that isn't UTF-8", &[400, 422], |g| {
             vec![g.upload("/lint", "application/json", b"{\"text\":\"\xff\xfe\"}")]
         }),
-        attack("a form in the place of JSON", &[415], |g| {
+        attack("a form instead of JSON", &[415], |g| {
             vec![
                 g.upload(&g.control(), "text/plain", b"{\"kind\":\"cancel\"}"),
                 g.upload(&g.control(), "application/x-www-form-urlencoded", b"kind=cancel"),
                 g.upload(&g.control(), "multipart/form-data; boundary=x", b"--x--"),
             ]
         }),
-        attack("controls that are none", &[400, 422], |g| {
+        attack("invalid controls", &[400, 422], |g| {
             let send = |body: Value| g.server.post(&g.control(), &body).status;
             vec![
                 send(json!({ "kind": "" })),
@@ -359,7 +373,7 @@ fn bodies_and_queries_without_sense_are_refused_in_words() {
                 send(json!(["pause"])),
             ]
         }),
-        attack("lists that are asked for without sense", &[400, 422], |g| {
+        attack("invalid list queries", &[400, 422], |g| {
             let list = |query: &str| g.server.get(&format!("/runs?{query}")).status;
             vec![
                 list("limit=x"),
@@ -372,11 +386,11 @@ fn bodies_and_queries_without_sense_are_refused_in_words() {
                 list("wings=2"),
             ]
         }),
-        attack("ids of runs that are paths", &[404], |g| {
+        attack("run ids that are paths", &[404], |g| {
             let ids = ["..", "%2e%2e", "..%2f..%2fetc", "a%00b", "%2fetc%2fpasswd", "20260101-000000-xxxx"];
             ids.map(|id| g.server.get(&format!("/runs/{id}/events")).status).into()
         }),
-        attack("words of a search that are patterns", &[200], |g| {
+        attack("search terms that are patterns", &[200], |g| {
             let found = |q: &str| {
                 let reply = g.server.get(&format!("/runs?q={q}"));
                 assert_eq!(reply.json()["runs"], json!([]), "{q}");
@@ -390,7 +404,7 @@ fn bodies_and_queries_without_sense_are_refused_in_words() {
                 found(&"zq%20".repeat(300)),
             ]
         }),
-        attack("a place in a stream beyond its end", &[200], |g| {
+        attack("a stream position beyond its end", &[200], |g| {
             let last = u64::MAX.to_string();
             let reply = g.server.get(&format!("/runs/{}/events?from={last}", g.run));
             assert_eq!(reply.json()["events"], json!([]));
@@ -399,7 +413,7 @@ fn bodies_and_queries_without_sense_are_refused_in_words() {
     ]);
 }
 
-/// A repo whose agent has left what must not be shown, under harmless names.
+/// A repo in which the agent left secrets under harmless names.
 fn prepared(env: &TestEnv) -> TestRepo<'_> {
     let repo = TestRepo::with_task(env);
     repo.write(".env", &format!("OPENAI_API_KEY={SECRET}\n"));
@@ -414,10 +428,10 @@ fn prepared(env: &TestEnv) -> TestRepo<'_> {
 }
 
 #[test]
-fn harmless_names_lead_to_no_secret() {
+fn disguised_names_reveal_no_secret() {
     let env = machine();
     let repo = prepared(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     for path in ["settings.txt", "config.txt", "keys/id_rsa", "out.txt", "environ.txt", "keys", ".env"] {
@@ -435,7 +449,7 @@ fn harmless_names_lead_to_no_secret() {
 }
 
 #[test]
-fn hostile_words_of_a_run_stay_words() {
+fn hostile_run_text_stays_inert() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     let title = "<script>alert(1)</script> \u{1b}[2J\u{202e}<img src=x onerror=alert(1)>";
@@ -467,22 +481,22 @@ fn hostile_words_of_a_run_stay_words() {
 }
 
 #[test]
-fn what_cannot_be_noted_is_not_done() {
+fn requests_that_cannot_be_audited_are_refused() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     let log = env.path("state/ralph/server/audit.jsonl");
     let kept = env.path("state/ralph/server/kept.jsonl");
     server.control(&run, json!({ "kind": "note", "text": "noted" })).is(202);
     std::fs::rename(&log, &kept).unwrap();
-    // As on a full disk: nothing can be added.
+    // As on a full disk: the log can't grow.
     std::fs::create_dir(&log).unwrap();
     let refused = server.control(&run, json!({ "kind": "cancel" })).is(500).json();
     assert!(refused["hint"].as_str().unwrap().contains("nothing was done"), "{refused}");
     server.post("/people", &json!({ "name": "ann", "role": "admin" })).is(500);
-    server.row_when(&run, "the run goes on", |row| row["driven"] == true);
+    server.row_when(&run, "the run continues", |row| row["driven"] == true);
     std::fs::remove_dir(&log).unwrap();
     std::fs::rename(&kept, &log).unwrap();
     server.control(&run, json!({ "kind": "cancel" })).is(202);
@@ -491,10 +505,10 @@ fn what_cannot_be_noted_is_not_done() {
 }
 
 #[test]
-fn two_servers_at_once_say_the_same() {
+fn two_servers_show_the_same_runs() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let first = Served::start(&env, &repo.dir, &["--jobs", "1"]);
     let port = first.port.to_string();
     let refused = env.ralph(&repo.dir, &["serve", "--no-open", "--port", &port]).exits(4);
@@ -513,7 +527,7 @@ fn two_servers_at_once_say_the_same() {
 }
 
 #[test]
-fn a_database_that_is_none_is_told_without_its_password() {
+fn bad_database_url_is_reported_without_its_password() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     for url in [

@@ -61,7 +61,7 @@ pub fn request(port: u16, method: &str, path: &str, headers: &[(&str, &str)], bo
     Reply { status, headers, body: bytes.get(end + 4..).unwrap_or_default().to_vec() }
 }
 
-/// A connection that a process which was stopped and went on does not take for broken.
+/// A TCP stream that retries reads interrupted by SIGSTOP and SIGCONT.
 struct Uninterrupted(TcpStream);
 
 impl Read for Uninterrupted {
@@ -101,7 +101,7 @@ impl Socket {
             .map_err(|e| e.to_string())
     }
 
-    /// The next frame; `None` once the other side has gone.
+    /// The next frame; `None` once the peer has closed.
     pub fn next(&mut self) -> Option<Value> {
         loop {
             match self.0.read() {

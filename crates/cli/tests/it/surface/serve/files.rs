@@ -1,16 +1,16 @@
-//! Files and the task: within bounds, and never over somebody's edit.
+//! Files and the task: within the workspace, and never over a concurrent edit.
 
-use super::machine::{Served, detached, machine, patient};
+use super::machine::{Served, detached, machine, waiting_script};
 use ralph_loop_testkit::TestRepo;
 use serde_json::{Value, json};
 
 const TASK: &str = "# Do the work\n\nWrite `part.txt`.\n";
 
 #[test]
-fn two_who_edit_at_once_do_not_overwrite_each_other() {
+fn concurrent_edits_do_not_overwrite_each_other() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     let path = format!("/runs/{run}/task");
@@ -30,7 +30,7 @@ fn two_who_edit_at_once_do_not_overwrite_each_other() {
     let now = server.get(&path).is(200);
     assert_eq!(now.json()["text"], mine);
     put(now.header("etag"), "   ").is(422);
-    // The same through the path of the file; other files are for reading only.
+    // The same through the file's path; other files are read-only.
     let by_path = format!("/runs/{run}/files/PROMPT.md");
     let headers = [("If-Match", now.header("etag").unwrap())];
     let text = json!({ "text": format!("{mine}\nMore.\n") });
@@ -43,10 +43,10 @@ fn two_who_edit_at_once_do_not_overwrite_each_other() {
 }
 
 #[test]
-fn notes_and_guardrails_only_grow() {
+fn notes_and_guardrails_are_append_only() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     let path = format!("/runs/{run}/files/.ralph/guardrails.md");
@@ -64,15 +64,15 @@ fn notes_and_guardrails_only_grow() {
 }
 
 #[test]
-fn no_path_leads_out_of_the_workspace_and_secrets_are_not_shown() {
+fn file_paths_stay_in_the_workspace_and_hide_secrets() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     repo.write(".env", "OPENAI_API_KEY=sk-secret-of-the-user\n");
     std::fs::write(env.path("outside.txt"), "private").unwrap();
     std::os::unix::fs::symlink(env.path("outside.txt"), repo.dir.join("link.txt")).unwrap();
     std::os::unix::fs::symlink(env.path("home"), repo.dir.join("folder")).unwrap();
-    // Links that stay inside lead to what has a name of its own.
+    // A link inside the workspace leads to a file that has its own name.
     for (to, name) in [(".env", "show.txt"), (".git/config", "settings.txt"), (".git", "g")] {
         std::os::unix::fs::symlink(to, repo.dir.join(name)).unwrap();
     }
@@ -105,7 +105,7 @@ fn no_path_leads_out_of_the_workspace_and_secrets_are_not_shown() {
         "outside.txt",
         "~",
     ];
-    // Every path of up to three of these: none shows what is not in the workspace.
+    // Every path of up to three of these parts: none shows a file outside the workspace.
     for a in parts {
         for b in parts {
             for path in [format!("{a}/{b}"), format!("{a}/{b}/passwd"), format!("{a}{b}")] {
@@ -133,7 +133,50 @@ fn no_path_leads_out_of_the_workspace_and_secrets_are_not_shown() {
 }
 
 #[test]
-fn what_a_run_left_is_there_to_read() {
+fn a_viewer_reads_what_git_tracks_and_the_run_changed_and_nothing_else() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    repo.stub(
+        "mkdir new; echo work > new/part.txt; echo '<promise>COMPLETE</promise>'",
+        "grep -q work new/part.txt",
+    );
+    repo.write(".gitignore", "prod.env\nkeys/\n.ralph/\n");
+    repo.git(&["add", ".gitignore"]);
+    repo.git(&["commit", "-qm", "ignored"]);
+    let private = ["prod.env", "keys/AuthKey.p8", "backup.sql", "private/notes.txt"];
+    for name in private {
+        repo.write(name, "a canary of the owner\n");
+    }
+    let run = repo.run(&[]).exits(0).json()["run_id"].as_str().unwrap().to_owned();
+    let server = Served::start(&env, &repo.dir, &[]);
+    let viewer = server.person("vera", "viewer");
+    let get = |path: &str| server.send(&viewer, "GET", &format!("/runs/{run}/files{path}"), &[], None);
+    for name in private {
+        let reply = get(&format!("/{name}"));
+        assert!(reply.status >= 400 && !reply.text().contains("canary"), "{name}: {}", reply.text());
+    }
+    for folder in ["", "?path=keys", "?path=private", "?path=new"] {
+        let listed = get(folder).is(200).text();
+        for name in ["prod.env", "AuthKey.p8", "backup.sql", "keys", "private", "notes.txt"] {
+            assert!(!listed.contains(&format!("\"name\":\"{name}\"")), "{folder}: {listed}");
+        }
+    }
+    // Nor as the text of a task.
+    let operator = server.person("otto", "operator");
+    for name in ["prod.env", "backup.sql", "private/notes.txt"] {
+        let task = serde_json::json!({ "repo": repo.dir, "task_file": name });
+        for (who, path) in [(&viewer, "/lint"), (&operator, "/preview"), (&operator, "/runs")] {
+            let reply = server.send(who, "POST", path, &[], Some(&task));
+            assert!(reply.status >= 400 && !reply.text().contains("canary"), "{name}: {}", reply.text());
+        }
+    }
+    assert!(get("").text().contains("\"new\""), "the twin: a folder of the run");
+    assert_eq!(get("/new/part.txt").is(200).json()["text"], "work\n");
+    assert_eq!(get("/readme.txt").is(200).json()["text"], "hello\n");
+}
+
+#[test]
+fn run_artifacts_can_be_read() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub(
@@ -174,7 +217,7 @@ fn what_a_run_left_is_there_to_read() {
 }
 
 #[test]
-fn any_two_states_can_be_compared_and_the_metric_is_told() {
+fn any_two_states_can_be_compared_with_their_metric() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     let agent = repo.agent(

@@ -1,11 +1,11 @@
-//! The index: never the truth, and the same after it was made anew.
+//! The index: it can always be rebuilt from the records with the same rows.
 
-use super::machine::{Served, detached, machine, patient};
+use super::machine::{Served, detached, machine, waiting_script};
 use ralph_loop_testkit::postgres::Postgres;
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 
-/// The rows as the server gives them, without what depends on the moment.
+/// The server's rows, without time-dependent fields.
 fn rows(server: &Served) -> Vec<Value> {
     let page = server.get("/runs?limit=500&sort=created&order=asc").is(200).json();
     page["runs"].as_array().unwrap().clone()
@@ -20,11 +20,11 @@ fn some_runs(env: &TestEnv) -> TestRepo<'_> {
     repo
 }
 
-fn rebuilt_is_the_same(env: &TestEnv, vars: &[(&str, &str)]) {
+fn assert_rebuilt_index_matches(env: &TestEnv, vars: &[(&str, &str)]) {
     let repo = some_runs(env);
     let server = Served::start_with(env, &repo.dir, &[], vars);
-    // One that the server sees from its beginning to its end, and one that rests.
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    // A run that the server sees from start to end, and a paused one.
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let live = detached(&repo, &["--worktree"]);
     server.row_when(&live, "the run at work", |row| row["status"] == "working");
     repo.write(".git/go", "");
@@ -42,10 +42,10 @@ fn rebuilt_is_the_same(env: &TestEnv, vars: &[(&str, &str)]) {
 }
 
 #[test]
-fn an_index_made_anew_has_the_same_rows() {
+fn rebuilt_index_has_the_same_rows() {
     let env = machine();
-    rebuilt_is_the_same(&env, &[]);
-    // A damaged one is kept, and made again.
+    assert_rebuilt_index_matches(&env, &[]);
+    // A damaged index is kept and rebuilt.
     let damaged = "no database at all, but long enough to be one";
     let path = env.path("state/ralph/server/index.sqlite");
     std::fs::write(&path, damaged).unwrap();
@@ -55,7 +55,7 @@ fn an_index_made_anew_has_the_same_rows() {
 }
 
 #[test]
-fn the_dotenv_of_the_folder_names_the_index() {
+fn dotenv_of_the_folder_selects_the_index() {
     let env = machine();
     let repo = TestRepo::new(&env, "named", &[("notes.txt", "mine")]);
     repo.write(".env", "RALPH_DB_URL=sqlite:///./ralph.db\n");
@@ -99,17 +99,17 @@ fn lists_are_filtered_sorted_and_paged() {
     found.sort();
     assert_eq!(found, all);
     server.get("/runs?cursor=nonsense").is(400);
-    server.get("/runs?colour=red").is(400);
+    server.get("/runs?color=red").is(400);
     let days = server.get("/costs?by=day").is(200).json();
     assert_eq!(days["rows"].as_array().unwrap().len(), 1, "{days}");
 }
 
 #[test]
-fn the_same_holds_in_postgres() {
+fn index_works_the_same_in_postgres() {
     let Some(postgres) = Postgres::start() else { return };
     let url = postgres.url.clone();
     let env = machine();
-    rebuilt_is_the_same(&env, &[("RALPH_DB_URL", &url)]);
+    assert_rebuilt_index_matches(&env, &[("RALPH_DB_URL", &url)]);
     let repo = TestRepo::new(&env, "other", &[("a", "b")]);
     let wrong = url.replace("/ralph?", "/nowhere?");
     let mut command = env.ralph_command(&repo.dir, &["serve", "--port", "0", "--no-open"]);

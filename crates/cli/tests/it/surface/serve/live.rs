@@ -1,12 +1,12 @@
-//! Watching: every event once, whatever happens to the connection or the server.
+//! Live streams: every event arrives once, whatever happens to the connection or the server.
 
 use super::client::Socket;
-use super::machine::{Served, detached, machine, patient};
+use super::machine::{Served, detached, machine, waiting_script};
 use ralph_loop_testkit::TestRepo;
 use ralph_loop_testkit::env::{is_alive, until};
 use serde_json::Value;
 
-/// An agent that takes a few sessions, each of which says and changes something.
+/// An agent with a few sessions, each with output and a change.
 const BUSY: &str = "echo \"working on $RALPH_ITERATION\"; echo $RALPH_ITERATION >> part.txt; [ \"$RALPH_ITERATION\" -ge 3 ] && echo '<promise>COMPLETE</promise>'; true";
 
 fn seqs(journal: &[Value]) -> Vec<u64> {
@@ -14,14 +14,14 @@ fn seqs(journal: &[Value]) -> Vec<u64> {
 }
 
 #[test]
-fn whoever_comes_back_a_thousand_times_sees_every_event_exactly_once() {
+fn thousand_reconnects_see_every_event_once() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub(BUSY, "test $(wc -l < part.txt) -ge 3");
     let server = Served::start(&env, &repo.dir, &[]);
     let run = detached(&repo, &[]);
     let (mut seen, mut output) = (Vec::<u64>::new(), Vec::<u64>::new());
-    // A small generator: the same places every time.
+    // A small random generator with a fixed seed.
     let mut random = 7_u64;
     let mut next_random = move |most: u64| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -37,7 +37,7 @@ fn whoever_comes_back_a_thousand_times_sees_every_event_exactly_once() {
         assert_eq!(hello["from"], from);
         let over = hello["view"]["finished"].is_object() && hello["head"].as_u64() == seen.last().copied();
         if over {
-            // Nothing more will come: each further visit must bring nothing.
+            // No more events: each further connection must get nothing.
             continue;
         }
         for _ in 0..next_random(12) {
@@ -64,10 +64,10 @@ fn whoever_comes_back_a_thousand_times_sees_every_event_exactly_once() {
 }
 
 #[test]
-fn a_server_that_is_killed_loses_nothing_and_the_run_goes_on() {
+fn killed_server_loses_nothing_and_the_run_continues() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let server = Served::start(&env, &repo.dir, &[]);
     let created = server
         .post("/runs", &serde_json::json!({ "repo": repo.dir, "task_file": "PROMPT.md", "isolation": "none", "place": "in_place" }))
@@ -86,7 +86,7 @@ fn a_server_that_is_killed_loses_nothing_and_the_run_goes_on() {
     let status = repo.ralph(&["status", &run, "--json"]).exits(0).json();
     let driver = u32::try_from(status["pid"].as_u64().unwrap()).unwrap();
     server.kill();
-    // What was on its way may still come.
+    // Events in transit may still arrive.
     assert!((0..1000).any(|_| socket.next().is_none()), "the connection is gone");
     assert!(is_alive(driver), "the run is not");
     let again = Served::start(&env, &repo.dir, &[]);
@@ -106,10 +106,10 @@ fn a_server_that_is_killed_loses_nothing_and_the_run_goes_on() {
 }
 
 #[test]
-fn a_run_of_a_terminal_is_there_live_and_its_death_is_noticed() {
+fn terminal_run_is_shown_live_and_its_death_is_detected() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let server = Served::start(&env, &repo.dir, &[]);
     let mut list = server.socket("/ws");
     list.next_of("hello");
@@ -132,7 +132,7 @@ fn a_run_of_a_terminal_is_there_live_and_its_death_is_noticed() {
     let status = repo.ralph(&["status", &run, "--json"]).exits(0).json();
     let pid = nix::unistd::Pid::from_raw(i32::try_from(status["pid"].as_i64().unwrap()).unwrap());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
-    server.row_when(&run, "a run that nobody drives", |row| {
+    server.row_when(&run, "a run without a driver", |row| {
         row["status"] == "interrupted" && row["driven"] == false
     });
     let sse = server.get(&format!("/runs/{run}/events?from=1&limit=3")).is(200).json();
@@ -142,7 +142,7 @@ fn a_run_of_a_terminal_is_there_live_and_its_death_is_noticed() {
 }
 
 #[test]
-fn a_watcher_that_reads_nothing_holds_up_nobody() {
+fn stalled_watcher_does_not_block_others() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub(BUSY, "test $(wc -l < part.txt) -ge 3");
@@ -164,12 +164,12 @@ fn a_watcher_that_reads_nothing_holds_up_nobody() {
 }
 
 #[test]
-fn a_watcher_that_is_too_slow_is_told_to_read_again_and_misses_nothing() {
+fn slow_watcher_resyncs_and_misses_nothing() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "grep -q work part.txt");
     let run = repo.run(&[]).exits(0).json()["run_id"].as_str().unwrap().to_owned();
-    // More than fits into the buffers of a connection.
+    // More than a connection's buffers hold.
     let last = repo.events_of(&run).last().unwrap()["seq"].as_u64().unwrap();
     let head = last + 30_000;
     let words = "x".repeat(1000);
@@ -186,7 +186,7 @@ fn a_watcher_that_is_too_slow_is_told_to_read_again_and_misses_nothing() {
     let server = Served::start(&env, &repo.dir, &[]);
     let mut socket = server.socket(&format!("/runs/{run}/ws?from=1"));
     assert_eq!(socket.next_of("hello")["head"].as_u64(), Some(head));
-    // A reader that is busy elsewhere.
+    // A reader that doesn't read.
     std::thread::sleep(std::time::Duration::from_secs(4));
     let mut seen = Vec::new();
     let from = loop {

@@ -9,7 +9,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-/// A server that runs.
+/// A running server.
 pub struct Served {
     child: Child,
     pub port: u16,
@@ -18,7 +18,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Starts one in this folder.
+    /// Starts a server in this folder.
     pub fn start(env: &TestEnv, folder: &Path, args: &[&str]) -> Self {
         Self::start_with(env, folder, args, &[])
     }
@@ -71,13 +71,13 @@ impl Served {
         Socket::open(self.port, &format!("/api/v1{path}"), &[("authorization", &bearer)]).unwrap()
     }
 
-    /// A token of somebody with this role.
+    /// A token with this role.
     pub fn person(&self, name: &str, role: &str) -> String {
         let made = self.post("/people", &json!({ "name": name, "role": role })).is(201).json();
         made["token"].as_str().unwrap().to_owned()
     }
 
-    /// The row of a run, once it is as wished.
+    /// Waits until the row of a run matches, and returns it.
     pub fn row_when(&self, run: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
         until(what, || {
             let rows = self.get("/runs?limit=500").is(200).json();
@@ -85,13 +85,13 @@ impl Served {
         })
     }
 
-    /// Ends it without a word.
+    /// Kills the server.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Ends it as a person would.
+    /// Stops the server with SIGTERM.
     pub fn stop(mut self) -> i32 {
         let pid = nix::unistd::Pid::from_raw(self.child.id() as i32);
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
@@ -106,20 +106,20 @@ impl Drop for Served {
     }
 }
 
-/// A machine with a repo whose agent works once it is told to.
+/// A machine with a repo whose agent works once a file allows it.
 pub fn machine() -> TestEnv {
     TestEnv::new(RALPH)
 }
 
 /// The agent's script: it waits for `.git/go`, then does the work.
-pub fn patient(repo: &TestRepo<'_>) -> String {
+pub fn waiting_script(repo: &TestRepo<'_>) -> String {
     let go = repo.dir.join(".git/go").display().to_string();
     format!(
         "echo \"here $RALPH_ITERATION\"; until [ -e '{go}' ]; do sleep 0.05; done; echo work > part.txt; echo '<promise>COMPLETE</promise>'"
     )
 }
 
-/// Starts a run in a terminal that goes on by itself.
+/// Starts a detached run in a terminal.
 pub fn detached(repo: &TestRepo<'_>, more: &[&str]) -> String {
     let args = [&["run", "--detach", "--isolation", "none", "--json"], more].concat();
     repo.ralph(&args).exits(0).json()["run_id"].as_str().unwrap().to_owned()

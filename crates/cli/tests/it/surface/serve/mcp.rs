@@ -1,7 +1,7 @@
 //! `/mcp`: the same server for agents, with the tokens, roles and audit log that the page has.
 
 use super::client::{Reply, request};
-use super::machine::{Served, machine, patient};
+use super::machine::{Served, machine, waiting_script};
 use ralph_loop_testkit::TestRepo;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn post(server: &Served, headers: &[(&str, &str)], method: &str, params: Value) 
     request(server.port, "POST", "/mcp", &headers, Some(&body))
 }
 
-/// The message of an answer, whether it came as JSON or as an event.
+/// The message of a response, either JSON or an event.
 fn message(reply: &Reply) -> Value {
     let text = reply.text();
     let (start, end) = (text.find("{\"jsonrpc\"").unwrap_or(0), text.rfind('}').unwrap());
@@ -25,7 +25,7 @@ fn ask(server: &Served, token: &str, method: &str, params: Value) -> Value {
     message(&post(server, &[("Authorization", &bearer)], method, params).is(200))
 }
 
-/// Calls a tool; its text, and whether it says that it did not work.
+/// Calls a tool; returns its text, and whether it failed.
 fn call(server: &Served, token: &str, tool: &str, arguments: Value) -> (String, bool) {
     let answer = ask(server, token, "tools/call", json!({"name": tool, "arguments": arguments}));
     let result = &answer["result"];
@@ -40,7 +40,7 @@ fn tools(server: &Served, token: &str) -> Vec<String> {
 }
 
 #[test]
-fn nobody_comes_in_without_a_token_or_from_another_page() {
+fn mcp_needs_a_token_and_the_same_origin() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     let server = Served::start(&env, &repo.dir, &[]);
@@ -52,16 +52,16 @@ fn nobody_comes_in_without_a_token_or_from_another_page() {
     let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let hello = ask(&server, &server.token, "initialize", hello);
     assert_eq!(hello["result"]["serverInfo"]["name"], "ralph", "{hello}");
-    // There are no sessions that somebody could go on with.
+    // There are no sessions to resume.
     request(server.port, "GET", "/mcp", &[("Authorization", &bearer), ACCEPT], None).is(405);
 }
 
 #[test]
-fn roles_the_queue_and_the_audit_log_are_the_servers() {
+fn mcp_uses_the_server_roles_queue_and_audit_log() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    env.user_config(&json!({"isolation": "none"}));
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    env.server_config(&json!({"isolation": "none"}));
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-qm", "configuration"]);
     let server = Served::start(&env, &repo.dir, &[]);
@@ -99,5 +99,5 @@ fn roles_the_queue_and_the_audit_log_are_the_servers() {
     for (who, action) in [("olga", "create"), ("olga", "note")] {
         assert!(audit.contains(&format!("\"action\":\"{action}\"")) && audit.contains(who), "{audit}");
     }
-    assert!(!audit.contains("\"who\":\"eve\""), "looking is nobody's business: {audit}");
+    assert!(!audit.contains("\"who\":\"eve\""), "reads aren't audited: {audit}");
 }

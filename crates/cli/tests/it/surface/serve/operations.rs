@@ -1,4 +1,4 @@
-//! What whoever runs a server looks at: health, counters, traces, the demo.
+//! Operating a server: health, metrics, traces, the demo.
 
 use super::client::request;
 use super::machine::{Served, machine};
@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 #[test]
-fn health_and_counters_are_as_tools_expect_them() {
+fn health_and_metrics_have_standard_formats() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "grep -q work part.txt");
@@ -51,7 +51,7 @@ fn health_and_counters_are_as_tools_expect_them() {
     }
 }
 
-/// Every body that comes to this port.
+/// Collects every body sent to this port.
 fn collector() -> (u16, mpsc::Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -84,7 +84,7 @@ fn collector() -> (u16, mpsc::Receiver<Value>) {
 }
 
 #[test]
-fn a_run_is_a_trace_with_the_conventions_for_generative_ai() {
+fn run_trace_follows_the_genai_conventions() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "grep -q work part.txt");
@@ -123,7 +123,7 @@ fn a_run_is_a_trace_with_the_conventions_for_generative_ai() {
 }
 
 #[test]
-fn the_demo_fills_a_server_with_runs_to_look_at() {
+fn demo_fills_a_server_with_runs() {
     let env = machine();
     let server = Served::start(&env, &env.path("tmp"), &["--demo"]);
     assert_eq!(server.get("/me").is(200).json()["demo"], true);

@@ -1,6 +1,6 @@
-//! Starting runs: from a sentence, once for each key, in turn.
+//! Starting runs: from a sentence, once per idempotency key, in turn.
 
-use super::machine::{Served, machine, patient};
+use super::machine::{Served, machine, waiting_script};
 use ralph_loop_testkit::TestRepo;
 use ralph_loop_testkit::env::until;
 use serde_json::{Value, json};
@@ -9,13 +9,13 @@ fn sentence(repo: &TestRepo<'_>, text: &str) -> Value {
     json!({ "repo": repo.dir, "text": text, "isolation": "none" })
 }
 
-/// The branch that is checked out.
+/// The current branch.
 fn repos_branch(repo: &TestRepo<'_>) -> Value {
     json!(repo.git(&["symbolic-ref", "--short", "HEAD"]).trim())
 }
 
 #[test]
-fn a_sentence_is_enough_and_a_key_makes_one_run() {
+fn sentence_starts_a_run_and_idempotency_key_prevents_a_second() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "grep -q work part.txt");
@@ -38,7 +38,7 @@ fn a_sentence_is_enough_and_a_key_makes_one_run() {
 }
 
 #[test]
-fn several_race_and_the_page_hears_who_won_and_who_cost_what() {
+fn race_on_a_server_reports_winner_and_costs() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     let quick = repo.agent("quick", "echo work > part.txt; echo '<promise>COMPLETE</promise>'");
@@ -77,16 +77,16 @@ fn several_race_and_the_page_hears_who_won_and_who_cost_what() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused_with_a_hint_and_leaves_nothing() {
+fn invalid_start_is_refused_with_a_hint_and_leaves_nothing() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub("true", "true");
     let server = Served::start(&env, &repo.dir, &[]);
     let mut body = sentence(&repo, "Do it");
-    body["agents"] = json!(["nobody"]);
+    body["agents"] = json!(["unknown-agent"]);
     let refused = server.post("/runs", &body).is(422).json();
     assert!(
-        refused["detail"].as_str().unwrap().contains("nobody") && refused["hint"].is_string(),
+        refused["detail"].as_str().unwrap().contains("unknown-agent") && refused["hint"].is_string(),
         "{refused}"
     );
     let mut body = sentence(&repo, "Do it");
@@ -102,10 +102,10 @@ fn what_cannot_be_run_is_refused_with_a_hint_and_leaves_nothing() {
 }
 
 #[test]
-fn runs_wait_for_their_turn_and_a_restart_forgets_none() {
+fn queued_runs_survive_a_restart() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let server = Served::start(&env, &repo.dir, &["--jobs", "1"]);
     let id = |reply: Value| reply["id"].as_str().unwrap().to_owned();
     let first = id(server.post("/runs", &sentence(&repo, "One")).is(201).json());
@@ -116,7 +116,7 @@ fn runs_wait_for_their_turn_and_a_restart_forgets_none() {
     server.control(&third, json!({ "kind": "cancel" })).is(202);
     let state = server.get("/scheduler").json();
     assert_eq!((state["running"].as_u64(), state["waiting"].as_u64()), (Some(1), Some(1)), "{state}");
-    assert_eq!(server.stop(), 0, "a server ends by SIGTERM, and its runs go on");
+    assert_eq!(server.stop(), 0, "SIGTERM ends a server, and its runs continue");
     let again = Served::start(&env, &repo.dir, &["--jobs", "1"]);
     again.row_when(&first, "the first still at work", |row| row["driven"] == true);
     again.row_when(&second, "the second still waiting", |row| row["status"] == "queued");
@@ -127,7 +127,7 @@ fn runs_wait_for_their_turn_and_a_restart_forgets_none() {
 }
 
 #[test]
-fn a_task_is_linted_and_its_first_prompt_shown_before_anything_runs() {
+fn task_is_linted_and_previewed_before_anything_runs() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub("true", "true");

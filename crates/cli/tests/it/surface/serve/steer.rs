@@ -1,16 +1,16 @@
-//! Steering: from the page as from a terminal.
+//! Steering runs from the dashboard.
 
-use super::machine::{Served, detached, machine, patient};
+use super::machine::{Served, detached, machine, waiting_script};
 use ralph_loop_testkit::TestRepo;
 use ralph_loop_testkit::env::until;
 use serde_json::json;
 
 #[test]
-fn a_run_is_paused_resumed_noted_and_stopped_from_the_page() {
+fn dashboard_pauses_resumes_notes_and_stops_a_run() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     // Two sessions: it is paused between them.
-    let script = patient(&repo).replace("> part.txt", ">> part.txt");
+    let script = waiting_script(&repo).replace("> part.txt", ">> part.txt");
     let script = script.replace("; echo '<promise>", "; [ \"$RALPH_ITERATION\" -lt 2 ] || echo '<promise>");
     repo.stub(&script, "test $(wc -l < part.txt) -ge 2");
     let run = detached(&repo, &[]);
@@ -21,7 +21,7 @@ fn a_run_is_paused_resumed_noted_and_stopped_from_the_page() {
     assert!(said["letter"].as_str().is_some());
     server.control(&run, json!({ "kind": "nudge", "text": "x" })).is(403);
     server.control(&run, json!({ "kind": "fly" })).is(400);
-    server.control(&run, json!({ "kind": "skip", "agent": "nobody" })).is(422);
+    server.control(&run, json!({ "kind": "skip", "agent": "unknown" })).is(422);
     server.control(&run, json!({ "kind": "pause" })).is(202);
     repo.write(".git/go", "");
     server.row_when(&run, "the pause", |row| row["status"] == "paused");
@@ -32,17 +32,17 @@ fn a_run_is_paused_resumed_noted_and_stopped_from_the_page() {
 }
 
 #[test]
-fn a_run_whose_process_died_goes_on_or_ends_by_a_click() {
+fn dead_run_is_resumed_or_ended_from_the_dashboard() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&patient(&repo), "grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
     let run = detached(&repo, &[]);
     let server = Served::start(&env, &repo.dir, &[]);
     let kill = || {
         let status = repo.ralph(&["status", &run, "--json"]).exits(0).json();
         let pid = nix::unistd::Pid::from_raw(i32::try_from(status["pid"].as_i64().unwrap()).unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
-        server.row_when(&run, "a run that nobody drives", |row| {
+        server.row_when(&run, "a run without a driver", |row| {
             row["driven"] == false && row["status"] == "interrupted"
         });
     };
@@ -57,14 +57,14 @@ fn a_run_whose_process_died_goes_on_or_ends_by_a_click() {
 }
 
 #[test]
-fn modes_decide_what_people_may_do() {
+fn run_modes_limit_controls() {
     let env = machine();
     let repo = TestRepo::new(
         &env,
         "repo",
         &[("PROMPT.md", "# Do the work\n\nWrite `part.txt`.\n"), ("Makefile", "lint:\n\t@echo linted\n")],
     );
-    repo.stub(&patient(&repo), "echo checked; grep -q work part.txt");
+    repo.stub(&waiting_script(&repo), "echo checked; grep -q work part.txt");
     let debug = detached(&repo, &["--mode", "debug", "--worktree"]);
     let plain = detached(&repo, &["--worktree", "--new"]);
     let server = Served::start(&env, &repo.dir, &[]);
@@ -89,7 +89,7 @@ fn modes_decide_what_people_may_do() {
 }
 
 #[test]
-fn the_doctor_reads_a_run_and_its_advice_is_applied_by_a_click() {
+fn doctor_advice_is_applied_from_the_dashboard() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     repo.stub("echo again >> part.txt; echo '<promise>COMPLETE</promise>'", "false");
@@ -112,10 +112,11 @@ fn the_doctor_reads_a_run_and_its_advice_is_applied_by_a_click() {
 }
 
 #[test]
-fn a_result_is_taken_from_the_page() {
+fn result_is_applied_from_the_dashboard() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
     env.user_config(&json!({ "local_forge": env.path("forge") }));
+    env.server_config(&json!({ "local_forge": env.path("forge") }));
     repo.stub("echo work > part.txt; echo '<promise>COMPLETE</promise>'", "grep -q work part.txt");
     let run = repo.run(&["--worktree"]).exits(0).json()["run_id"].as_str().unwrap().to_owned();
     let server = Served::start(&env, &repo.dir, &[]);

@@ -6,7 +6,7 @@ use crate::surface::serve::machine::{Served, detached};
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::json;
 
-/// An agent that waits until the gate is open, then does the work.
+/// An agent that waits for the gate file, then does the work.
 fn gated(env: &TestEnv) -> String {
     format!(
         "printf 'hello \\033]0;owned\\007there\\n'; while [ ! -e {} ]; do sleep 0.05; done; echo done > part.txt; echo '<promise>COMPLETE</promise>'",
@@ -15,7 +15,7 @@ fn gated(env: &TestEnv) -> String {
 }
 
 #[test]
-fn a_run_of_a_server_is_watched_steered_and_left() {
+fn server_run_is_watched_steered_and_detached() {
     let env = TestEnv::new(RALPH);
     env.user_config(&json!({ "isolation": "none" }));
     let repo = TestRepo::with_task(&env);
@@ -24,7 +24,7 @@ fn a_run_of_a_server_is_watched_steered_and_left() {
     let run = detached(&repo, &[]);
     let served = Served::start(&env, &repo.dir, &[]);
     let url = format!("http://127.0.0.1:{}", served.port);
-    // From another folder: nothing of the run is there.
+    // From another folder without any file of the run.
     let elsewhere = TestRepo::new(&env, "elsewhere", &[]);
     let program = format!("{RALPH} attach --server {url}");
     let Some(tmux) = Tmux::start(&env, &elsewhere.dir, &program, "", (140, 40)) else { return };
@@ -44,7 +44,7 @@ fn a_run_of_a_server_is_watched_steered_and_left() {
     tmux.key("R");
     tmux.shows(&format!("All runs of {url}"));
     tmux.key("Escape");
-    // Read together, the two would be one key.
+    // Sent together, the two would be read as one key.
     tmux.until("the list is closed", |screen| !screen.contains("All runs of"));
     tmux.key("C-c");
     tmux.shows(&format!("`ralph attach {run} --server"));
@@ -67,7 +67,7 @@ fn a_run_of_a_server_is_watched_steered_and_left() {
 }
 
 #[test]
-fn without_a_terminal_the_lines_and_the_code_are_those_of_the_run() {
+fn headless_attach_prints_the_run_lines_and_exit_code() {
     let env = TestEnv::new(RALPH);
     env.user_config(&json!({ "isolation": "none" }));
     let repo = TestRepo::with_task(&env);

@@ -5,14 +5,14 @@ use ralph_loop_testkit::env::until;
 use std::path::Path;
 use std::process::Command;
 
-/// A tmux server of its own, with one window.
+/// A separate tmux server with one window.
 pub struct Tmux<'a> {
     env: &'a TestEnv,
     socket: String,
 }
 
 impl<'a> Tmux<'a> {
-    /// Starts `program` in a shell of its own; `vars` are laid over those of the machine. Nothing where there is no tmux.
+    /// Starts `program` in a new shell; `vars` override the machine's. `None` if tmux isn't installed.
     pub fn start(
         env: &'a TestEnv,
         folder: &Path,
@@ -87,29 +87,29 @@ impl<'a> Tmux<'a> {
         self.run(&["capture-pane", "-p"])
     }
 
-    /// The screen with its colours.
-    pub fn coloured(&self) -> String {
+    /// The screen with its colors.
+    pub fn colored(&self) -> String {
         self.run(&["capture-pane", "-p", "-e"])
     }
 
-    /// The title that the terminal was given.
+    /// The terminal's title.
     pub fn title(&self) -> String {
         self.run(&["display-message", "-p", "#{pane_title}"]).trim().to_owned()
     }
 
-    /// What the terminal is set to: the other screen, a cursor that is seen, a mouse that is heard.
+    /// The terminal's modes: alternate screen, visible cursor, mouse reporting.
     pub fn modes(&self) -> String {
         self.run(&["display-message", "-p", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}"])
             .trim()
             .to_owned()
     }
 
-    /// Another size.
+    /// Resizes the terminal.
     pub fn resize(&self, (wide, high): (u16, u16)) {
         self.run(&["resize-window", "-x", &wide.to_string(), "-y", &high.to_string()]);
     }
 
-    /// Waits until the screen is as it should be.
+    /// Waits until the screen matches.
     #[track_caller]
     pub fn until(&self, what: &str, is: impl Fn(&str) -> bool) {
         let mut last = String::new();
@@ -122,7 +122,7 @@ impl<'a> Tmux<'a> {
         assert!(found.is_ok(), "{what}; the screen is:\n{last}");
     }
 
-    /// Waits until a text stands on the screen.
+    /// Waits until the screen shows a text.
     #[track_caller]
     pub fn shows(&self, text: &str) {
         self.until(&format!("`{text}`"), |screen| screen.contains(text));

@@ -1,14 +1,14 @@
-//! As much of JSON Schema as the schemas of this repository use. A keyword that is not known fails the test.
+//! The part of JSON Schema that this repository's schemas use. An unknown keyword fails the test.
 //!
-//! By hand, not by `jsonschema`: that and its 41 crates take minutes of a cold test build (95 s of processor time for the last one
-//! alone), for two tests, and would pass over a keyword that is misspelt.
+//! It doesn't use `jsonschema`: that crate and its 41 dependencies take minutes of a cold test build (95 s of processor time for the
+//! last one alone), for two tests, and would ignore a misspelled keyword.
 
 use serde_json::Value;
 
 const NOTES: &[&str] =
     &["$schema", "$id", "$defs", "title", "description", "default", "deprecated", "format"];
 
-/// Everything that is wrong with `value`, each with its place.
+/// Returns every violation in `value` with its path.
 pub fn problems(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (keyword, rule) in schema.as_object().unwrap() {
@@ -51,7 +51,7 @@ pub fn problems(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<St
                     rule.as_array().unwrap().iter().map(|schema| below(schema, value, at)).collect();
                 let fitting = all.iter().filter(|found| found.is_empty()).count();
                 if fitting == 0 || (keyword == "oneOf" && fitting > 1) {
-                    // The branch that fits best tells most.
+                    // The errors of the best-matching branch are the most useful ones.
                     let best = all.into_iter().min_by_key(Vec::len).unwrap_or_default();
                     found.push(format!("{at}: {fitting} branches of {keyword} fit; nearest: {best:?}"));
                 }
@@ -104,6 +104,6 @@ fn is_type(name: &str, value: &Value) -> bool {
         "null" => value.is_null(),
         "number" => value.is_number(),
         "integer" => value.is_u64() || value.is_i64(),
-        other => panic!("`{other}` is no type"),
+        other => panic!("`{other}` isn't a known type"),
     }
 }

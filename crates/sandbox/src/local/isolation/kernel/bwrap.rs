@@ -4,8 +4,9 @@ use crate::local::isolation::IsolationSpec;
 use crate::local::isolation::logins::covers::CoverMounts;
 use crate::local::isolation::view::same_path;
 use crate::local::isolation::view::same_path::Workspace;
+use crate::local::isolation::view::system::SystemView;
 use crate::local::isolation::view::tools::Shown;
-use crate::local::isolation::view::{git, hide};
+use crate::local::isolation::view::{git, sockets};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -30,17 +31,23 @@ const KERNEL: [&str; 9] = [
 const KERNEL_SECRETS: [&str; 5] =
     ["/proc/kcore", "/proc/kmsg", "/proc/keys", "/proc/timer_list", "/proc/sched_debug"];
 
+/// Folders of the command's own.
+const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
+
 /// What the mounts of one command depend on.
 pub(in crate::local::isolation) struct View<'a> {
     pub(in crate::local::isolation) bwrap: &'a Path,
     pub(in crate::local::isolation) spec: &'a IsolationSpec,
+    /// What every command sees of the machine.
+    pub(in crate::local::isolation) system: &'a SystemView,
     /// The user's home: hidden, with the run's home in its place.
     pub(in crate::local::isolation) home: &'a Path,
     pub(in crate::local::isolation) run_home: &'a Path,
     pub(in crate::local::isolation) program: &'a Path,
     pub(in crate::local::isolation) socket: Option<&'a Path>,
+    /// Hidden even if something around them is visible.
     pub(in crate::local::isolation) hidden: &'a [PathBuf],
-    /// Hidden paths that are visible after all.
+    /// What else is visible.
     pub(in crate::local::isolation) shown: &'a Shown,
     pub(in crate::local::isolation) workspace: &'a Workspace,
     pub(in crate::local::isolation) nothing: &'a Path,
@@ -69,6 +76,38 @@ impl Args {
     fn room(&mut self, bytes: u64, path: &Path) {
         self.plain(&["--size", &bytes.to_string()]);
         self.at("--tmpfs", path);
+    }
+
+    /// What is visible besides the system, the outer paths first; returns the hidden folders in it, which are empty.
+    fn shown<'a>(&mut self, view: &View<'a>) -> Vec<&'a Path> {
+        let (spec, workspace) = (view.spec, view.workspace);
+        let shown = view.shown.mounts.iter().chain(&spec.lent);
+        let mut places: Vec<(&Path, bool)> = shown.map(|place| (place.as_path(), false)).collect();
+        let is_seen = |hidden: &Path| {
+            let inside = |place: &Path| hidden.starts_with(place) && hidden != place;
+            view.system.readable.iter().any(|place| inside(place))
+                || places.iter().any(|(place, _)| inside(place))
+        };
+        // The home has the run's home in its place.
+        let hidden = view.hidden.iter().map(PathBuf::as_path).filter(|place| *place != view.home);
+        let hidden: Vec<&Path> = hidden.filter(|place| is_seen(place)).collect();
+        places.extend(hidden.iter().map(|place| (*place, true)));
+        places.sort_unstable();
+        places.retain(|(place, _)| !workspace.covers(place));
+        for (place, is_hidden) in &places {
+            match is_hidden {
+                true => self.room(spec.limits.temporary, place),
+                false => self.mount("--ro-bind-try", place, place),
+            }
+        }
+        let visible = |path: &PathBuf| {
+            let places = view.system.readable.iter().chain(&view.shown.mounts).chain(&spec.lent);
+            places.into_iter().any(|place| path.starts_with(place)) && !path.starts_with(&workspace.inside)
+        };
+        for socket in sockets::sockets(visible) {
+            self.mount("--ro-bind", Path::new("/dev/null"), &socket);
+        }
+        places.into_iter().filter(|(_, is_hidden)| *is_hidden).map(|(place, _)| place).collect()
     }
 
     /// The objects that the workspace's git borrows. A workspace mounted over the repo it borrows from would hide
@@ -103,7 +142,14 @@ pub(in crate::local::isolation) fn command(view: &View<'_>) -> (Vec<OsString>, g
     let mut args = Args(vec![view.bwrap.into()]);
     args.plain(&["--unshare-all", "--unshare-user", "--die-with-parent", "--new-session", "--as-pid-1"]);
     args.plain(&["--cap-drop", "ALL", "--hostname", "ralph"]);
-    args.plain(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+    // The root is empty.
+    for place in &view.system.readable {
+        args.mount("--ro-bind", place, place);
+    }
+    for (at, target) in &view.system.links {
+        args.mount("--symlink", target, at);
+    }
+    args.plain(&["--dir", "/sys", "--dev", "/dev", "--proc", "/proc"]);
     // In memory as well; other writes to /dev would be unbounded.
     args.plain(&["--perms", "1777"]);
     args.room(spec.limits.temporary, Path::new("/dev/shm"));
@@ -116,23 +162,12 @@ pub(in crate::local::isolation) fn command(view: &View<'_>) -> (Vec<OsString>, g
     for file in KERNEL_SECRETS.map(Path::new).into_iter().filter(|file| file.exists()) {
         args.mount("--ro-bind", Path::new("/dev/null"), file);
     }
-    for place in view.hidden {
-        args.room(spec.limits.temporary, place);
-    }
-    for file in hide::files() {
-        args.mount("--ro-bind", Path::new("/dev/null"), file);
+    for place in TEMPORARY {
+        args.room(spec.limits.temporary, Path::new(place));
     }
     let workspace = view.workspace;
-    for socket in
-        hide::sockets(view.hidden, &[workspace.inside.as_path(), Path::new("/proc"), Path::new("/dev")])
-    {
-        args.mount("--ro-bind", Path::new("/dev/null"), &socket);
-    }
     args.mount("--bind", view.run_home, view.home);
-    let shown = view.shown.mounts.iter().chain(&spec.lent);
-    for place in shown.filter(|place| !workspace.covers(place)) {
-        args.mount("--ro-bind-try", place, place);
-    }
+    let covered = args.shown(view);
     for place in &spec.writable {
         args.mount("--bind-try", place, place);
     }
@@ -165,20 +200,15 @@ pub(in crate::local::isolation) fn command(view: &View<'_>) -> (Vec<OsString>, g
         args.mount("--ro-bind", socket, Path::new(SOCKET));
     }
     // Writes that no one would ever see should fail instead of disappearing.
-    let temporary = ["/tmp", "/var/tmp"].map(Path::new);
-    for place in
-        view.hidden.iter().filter(|place| !temporary.contains(&place.as_path()) && *place != view.home)
-    {
-        if workspace.covers(place) {
-            continue;
-        }
+    for place in covered.into_iter().chain([Path::new("/")]) {
         args.at("--remount-ro", place);
     }
     args.at("--chdir", view.cwd);
     args.plain(&["--", PROGRAM, "__inside", "--first"]);
-    let own = ["/dev", "/proc", "/tmp", "/var/tmp"]
-        .map(Path::new)
+    let own = ["/dev", "/proc"]
         .into_iter()
+        .chain(TEMPORARY)
+        .map(Path::new)
         .chain([workspace.inside.as_path(), view.home]);
     let allowed = git.mounts.iter().filter(|(_, writable)| *writable);
     let allowed: Vec<PathBuf> = allowed.map(|(path, _)| workspace.to_inside(path)).collect();

@@ -125,7 +125,7 @@ impl Inside {
             .map_err(|error| format!("system calls cannot be filtered: {error}"))?;
         if let Some(socket) = &self.bridge {
             bridge::open(socket, self.port, &self.local)
-                .map_err(|error| format!("the way to the network cannot be opened: {error}"))?;
+                .map_err(|error| format!("can't open the network connection: {error}"))?;
         }
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).ok();
         let [program, args @ ..] = self.command.as_slice() else { return Ok(NOT_RUN) };

@@ -96,8 +96,8 @@ const X32_IOCTL: i64 = 514;
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 type Built<T> = Result<T, seccompiler::BackendError>;
 
-/// Applies the filter to this process and its children, which also can't gain privileges any more. A watcher is asked
-/// at each call that opens, replaces or runs a file.
+/// Applies the filter to this process and its children, which also can't gain privileges any more. A watcher, if any,
+/// decides each call that opens, replaces or runs a file.
 pub(in crate::local::isolation) fn put_on(network: Network, watched: bool) -> Result<(), String> {
     let programs = programs(network).map_err(|error| error.to_string())?;
     let told = match watched {

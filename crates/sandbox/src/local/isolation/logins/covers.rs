@@ -114,7 +114,7 @@ impl CoverMounts {
             false => (path.to_owned(), kind.is_dir()),
             true => {
                 let real = place_below(&workspace.host, path).ok_or_else(|| {
-                    broken("it is a link that leads out of the repo; put what it leads to in its place")
+                    broken("it is a link that leads out of the repo; replace it with the file it points to")
                 })?;
                 let is_folder = workspace.host.join(&real).is_dir();
                 (real, is_folder)

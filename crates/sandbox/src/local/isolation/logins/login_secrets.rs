@@ -36,7 +36,7 @@ fn values_of(file: &AuthFile, bytes: &[u8], found: &mut Vec<String>) {
         Some("toml") => of_toml(&String::from_utf8_lossy(bytes), found),
         _ => {
             if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
-                let whole = if file.renewed { Inside::Login } else { Inside::Settings };
+                let whole = if file.is_login { Inside::Login } else { Inside::Settings };
                 of_value(&value, "", whole, 0, found);
             }
         }

@@ -26,7 +26,7 @@ pub fn files_of(program: &str, home: &Path, share: &[Share]) -> Vec<AuthFile> {
 }
 
 fn shared(path: &Path) -> AuthFile {
-    AuthFile { path: path.to_owned(), renewed: false, keeps_mcp: true }
+    AuthFile { path: path.to_owned(), is_login: false, keeps_mcp: true }
 }
 
 /// Where a program keeps the user's instructions, and the folders of skills.

@@ -98,7 +98,7 @@ pub(in crate::local::isolation) fn own_objects(root: &Path) -> Option<PathBuf> {
     (facts.kind == Kind::Folder).then(|| root.join(".git/objects"))
 }
 
-/// Whether the git folder of `root` borrows objects, according to a regular file of its own.
+/// Whether the git folder of `root` has a regular `alternates` file, and so borrows objects.
 pub(in crate::local::isolation) fn borrows(root: &Path) -> bool {
     let file = SafeDir::open(root.join(".git")).and_then(|dot| dot.facts("objects/info/alternates"));
     file.is_ok_and(|facts| facts.kind == Kind::File)

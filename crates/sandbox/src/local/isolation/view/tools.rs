@@ -1,6 +1,7 @@
-//! Finds what is needed of hidden paths: the programs on the PATH, named ones, and their parts. Real files and
+//! Finds what is needed outside the system's view: the programs on the PATH, named ones, and their parts. Real files and
 //! folders are mounted, links recreated: nothing is ever mounted over a link.
 
+use super::system::SystemView;
 use super::trail::Trail;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -103,6 +104,8 @@ pub(in crate::local::isolation) struct Shown {
 /// Where to look, and what was requested by name.
 pub(in crate::local::isolation) struct Wanted<'a> {
     pub(in crate::local::isolation) home: &'a Path,
+    pub(in crate::local::isolation) system: &'a SystemView,
+    /// Hidden whatever is around them, and never visible as a whole.
     pub(in crate::local::isolation) hidden: &'a [PathBuf],
     /// The repo. Its links don't speak for the user: behind them, only what looks like a tool is visible.
     pub(in crate::local::isolation) trees: &'a [&'a Path],
@@ -134,8 +137,8 @@ pub(in crate::local::isolation) fn shown<'a>(
     let path = var("PATH").map(std::env::split_paths).into_iter().flatten();
     for folder in path.filter(|folder| folder.is_absolute()) {
         view.show(&folder, |view, folder, by_repo| {
-            let own = (folder.is_dir() && !by_repo).then(|| folder.to_owned());
-            view.root_of(folder).or(own)
+            let own = || (folder.is_dir() && !by_repo).then(|| add_on(folder).unwrap_or(folder.to_owned()));
+            view.root_of(folder).or_else(own)
         });
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten().take(ENTRIES);
         for link in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink())) {
@@ -225,7 +228,11 @@ impl View<'_> {
     }
 
     fn finish(self) -> Shown {
-        let outer = |path: &Path| path.ancestors().skip(1).any(|around| self.mounts.contains(around));
+        let apart = |at: &Path| self.wanted.hidden.iter().any(|hidden| hidden == at);
+        let outer = |path: &Path| {
+            let around = path.ancestors().skip(1).take_while(|around| !apart(around));
+            around.into_iter().any(|around| self.mounts.contains(around))
+        };
         let mounts: Vec<PathBuf> = self.mounts.iter().filter(|path| !outer(path)).cloned().collect();
         let seen = |at: &Path| !self.is_hidden(at) || mounts.iter().any(|mount| at.starts_with(mount));
         let links = self.links.iter().filter(|(at, _)| !seen(at)).map(|(at, to)| (at.clone(), to.clone()));
@@ -233,17 +240,18 @@ impl View<'_> {
     }
 
     fn is_hidden(&self, path: &Path) -> bool {
-        self.wanted.hidden.iter().any(|place| path.starts_with(place))
+        !self.wanted.system.shows(path) || self.wanted.hidden.iter().any(|place| path.starts_with(place))
     }
 
-    /// Whether a real file or folder may be visible: never a whole hidden path, and none of [`NEVER`] except packages
-    /// in it.
+    /// Whether a real file or folder may be visible: never a whole hidden path or one that holds parts of the system,
+    /// and none of [`NEVER`] except packages in it.
     fn may_be_seen(&self, path: &Path) -> bool {
         let home = self.wanted.home;
         let tool = path.starts_with(home.join(".claude/local"))
             || path.components().any(|part| part.as_os_str() == "node_modules");
         (!self.is_secret(path) || tool)
             && !home.starts_with(path)
+            && !self.wanted.system.is_around(path)
             && !self.wanted.hidden.iter().any(|place| place == path)
     }
 
@@ -278,6 +286,9 @@ impl View<'_> {
         let home = self.wanted.home;
         let mut managers = MANAGERS.iter().map(|name| home.join(name));
         home.starts_with(folder)
+            || self.wanted.system.is_around(folder)
+            // `/opt`, `/srv`: not one tool, unless it looks like one.
+            || !own_bin && folder.parent().is_some_and(|above| above.parent().is_none())
             || managers.any(|manager| {
                 manager != folder
                     && manager.starts_with(folder)
@@ -293,12 +304,18 @@ impl View<'_> {
     /// What a program needs around itself: the folder of all node packages, its tool's, or its own.
     fn package(&self, file: &Path) -> PathBuf {
         let around = file.parent().filter(|folder| !self.is_shared(folder, false));
-        let tool = || file.parent().and_then(|programs| self.root_of(programs));
+        let tool = || file.parent().and_then(|programs| self.root_of(programs).or_else(|| add_on(programs)));
         match packages(file) {
             Some(packages) => packages.to_owned(),
             None => tool().unwrap_or_else(|| around.unwrap_or(file).to_owned()),
         }
     }
+}
+
+/// The package below `/opt` that a folder belongs to: each has a folder there.
+fn add_on(folder: &Path) -> Option<PathBuf> {
+    let name = folder.strip_prefix("/opt").ok()?.components().next()?;
+    Some(Path::new("/opt").join(name))
 }
 
 /// The folder with the Python that a virtual environment was made from.
@@ -334,6 +351,11 @@ mod tests {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
+    /// A system of which only what a test hides is hidden.
+    fn everything() -> SystemView {
+        SystemView { readable: vec!["/".into()], links: Vec::new() }
+    }
+
     fn mounts<'a>(home: &Path, trees: &[&Path], var: impl Fn(&str) -> Option<&'a OsStr>) -> Vec<PathBuf> {
         shown_with(home, trees, &[], var)
     }
@@ -344,8 +366,20 @@ mod tests {
         environments: &[PathBuf],
         var: impl Fn(&str) -> Option<&'a OsStr>,
     ) -> Vec<PathBuf> {
-        let hidden = [home.to_owned()];
-        shown(&Wanted { home, hidden: &hidden, trees, programs: &[], named: &[], environments }, var).mounts
+        let (system, hidden) = (everything(), [home.to_owned()]);
+        shown(
+            &Wanted {
+                home,
+                system: &system,
+                hidden: &hidden,
+                trees,
+                programs: &[],
+                named: &[],
+                environments,
+            },
+            var,
+        )
+        .mounts
     }
 
     #[test]
@@ -425,6 +459,7 @@ mod tests {
         let named = [home.join("agent"), home.join("missing"), home.clone()];
         let wanted = Wanted {
             home: &home,
+            system: &everything(),
             hidden: &hidden,
             trees: &[],
             programs: &[],
