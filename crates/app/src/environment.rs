@@ -220,7 +220,7 @@ impl Environment {
         })
     }
 
-    /// The environment of a server and of the runs it is asked for: they obey the server's configuration, and never
+    /// The environment of a server and of the runs it starts: they obey the server's configuration, and never
     /// the owner's.
     #[must_use]
     pub fn for_server(self) -> Self {

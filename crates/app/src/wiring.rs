@@ -241,9 +241,13 @@ fn agents(
     for config in &spec.settings.agents {
         match config.kind {
             AgentKind::Cli => {
+                let mut user = hooks::user_side(env, spec, config);
+                let name = presets::preset_of(&config.command_argv);
+                let here = name.filter(|_| !spec.settings.sandbox.provider().is_elsewhere());
+                user.model = here.and_then(|name| crate::agents::isolation::own_value(env, name, "model"));
                 let agent = CliAgent::new(config.clone())
                     .with_hooks(hooks::of_agent(env, home, spec, config)?)
-                    .with_user(hooks::user_side(env, spec, config));
+                    .with_user(user);
                 agents.push(Box::new(match program_of(env, spec, config) {
                     Some(program) => agent.with_program(program),
                     None => agent,

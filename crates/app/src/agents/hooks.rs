@@ -1,7 +1,6 @@
 //! Hooks for a run's own sessions: written into its record, out of agents' reach, and read there by the agent
 //! CLI.
 
-use crate::agents::isolation;
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::trust::repo_file;
@@ -64,8 +63,7 @@ pub(crate) fn user_side(env: &Environment, spec: &RunSpec, config: &AgentConfig)
         true => servers_of(env),
         false => UserServers::None,
     };
-    let model = isolation::own_value(env, name, "model").filter(|_| !elsewhere);
-    UserSide { servers, unset, model }
+    UserSide { servers, unset, model: None }
 }
 
 /// The user's file of MCP servers for claude, if it lists any.

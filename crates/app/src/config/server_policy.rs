@@ -20,7 +20,7 @@ pub(crate) fn check_clone(env: &Environment, url: &str) -> Result<(), AppError> 
     };
     match Host::of(url) {
         Host::None => Ok(()),
-        Host::Unclear => refused("its host can't be told for certain"),
+        Host::Unclear => refused("its host is ambiguous"),
         Host::At(host, port) => {
             let hosts = settings::user_file(env)?.allowed_hosts.unwrap_or_default();
             match isolation::named_hosts(&hosts).refuses_outside(&host, port) {

@@ -60,15 +60,16 @@ pub(crate) fn no_change(state: &RunState) -> String {
     format!("No change: two sessions in a row left the files as they were, and {checks}.")
 }
 
-/// The reason of sessions that failed twice in a row and changed nothing: the agent doesn't work.
+/// The reasons of sessions that failed twice in a row and changed nothing: the agents don't work.
 pub(crate) fn agent_fails(state: &RunState) -> Option<String> {
-    let mut last = state.iterations.history.iter().rev().take(2);
-    let newest = last.clone().next()?;
-    let reason = newest.end.reason().filter(|_| last.all(|one| one.verdict == Verdict::SessionFailed))?;
-    let (agent, reason) = (&newest.agent, text::one_line(reason, 200));
-    Some(format!(
-        "No agent can work. {agent}: {reason}; `ralph probe {agent}` shows whether the agent works here."
-    ))
+    let last = state.iterations.history.iter().rev().take(2).rev();
+    let mut why = Vec::new();
+    for one in last {
+        let reason = one.end.reason().filter(|_| one.verdict == Verdict::SessionFailed)?;
+        why.push(format!("{}: {}; run `ralph probe {}`", one.agent, text::one_line(reason, 200), one.agent));
+    }
+    why.dedup();
+    Some(format!("No agent can work. {}.", why.join("; ")))
 }
 
 /// How far a run went over its cost cap.

@@ -342,7 +342,10 @@ fn agent_that_fails_twice_ends_the_run_with_its_reason() {
     }
     let Step::Finish { reason, summary } = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
     assert_eq!(reason, EndReason::Error);
-    assert!(summary.starts_with("No agent can work. a: no such option `-p`; `ralph probe"), "{summary}");
+    assert!(
+        summary.starts_with("No agent can work. a: no such option `-p`; run `ralph probe a`; b: no such"),
+        "{summary}"
+    );
 }
 
 #[test]

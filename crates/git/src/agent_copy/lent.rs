@@ -2,7 +2,7 @@
 //! branches and what was never committed stay with the user.
 //!
 //! A pack is made once per start commit and kept. A later start gets the packs of an earlier one that it contains, as
-//! hard links, and one more with what is new. A run has links of its own, so that removing a kept store hurts none.
+//! hard links, and one more with what is new. A run has its own links, so that removing a kept store hurts none.
 
 use crate::agent_copy::contents::History;
 use crate::checkout::submodules::borrowed_from;

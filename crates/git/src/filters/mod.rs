@@ -22,7 +22,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What decides about the bytes of a file with a filter.
+/// Settings that decide the bytes of a file with a filter.
 const ATTRIBUTES: &[&str] = &["filter", "text", "eol", "ident", "working-tree-encoding"];
 const LFS: &str = "lfs";
 
@@ -209,7 +209,7 @@ impl Filters {
 /// Writes the blobs into files of `folder`, by one process.
 fn recorded(git: &Git, ids: &[Oid], folder: &Path) -> Result<Vec<std::path::PathBuf>> {
     let wanted: String = ids.iter().map(|id| format!("{id}\n")).collect();
-    let unreadable = || Error::unreadable("what `git cat-file` said", "it is no list of files");
+    let unreadable = || Error::unreadable("what `git cat-file` said", "it isn't a list of files");
     let mut files = Vec::new();
     let (mut left, mut head, mut failed) = (0_u64, Vec::new(), None);
     let mut open: Option<fs::File> = None;

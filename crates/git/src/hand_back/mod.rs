@@ -286,7 +286,7 @@ impl Workspace for HandBack {
         }
         self.user.begin(&[])?;
         let begun = self.agent.begin(protected)?;
-        self.agent.use_settings(&self.user.settings).map_err(|e| e.during("go on in the workspace"))?;
+        self.agent.use_settings(&self.user.settings).map_err(|e| e.during("continue in the workspace"))?;
         Ok(begun)
     }
 
@@ -294,7 +294,7 @@ impl Workspace for HandBack {
         self.seal()?;
         self.user.reopen(baseline)?;
         self.agent.reopen(baseline)?;
-        self.agent.use_settings(&self.user.settings).map_err(|e| e.during("go on in the workspace"))
+        self.agent.use_settings(&self.user.settings).map_err(|e| e.during("continue in the workspace"))
     }
 
     fn checkpoint(&mut self, request: &CheckpointRequest<'_>) -> Result<Checkpoint, WorkspaceError> {

@@ -9,7 +9,7 @@ use crate::snapshot::entry::{TreeEntry, on_disk};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// Holds the start's `.gitignore` files and nothing else while git is asked.
+/// Holds the start's `.gitignore` files and nothing else while git runs.
 const RULES: &str = "start-rules";
 /// The kind in a mode, and that of a file: a link isn't read as rules.
 const KIND: u32 = 0o170_000;

@@ -1,5 +1,5 @@
-//! A repo as git on its tree sees it: its refs, objects, index and ignore rules, with settings of the engine in place
-//! of its own and the user's.
+//! A repo as git on its tree sees it: its refs, objects, index and ignore rules, with the engine's settings
+//! instead of the repo's and the user's.
 //!
 //! Git reads settings from its common folder, so it gets a folder of the engine for that one, with links to what
 //! isn't a setting.

@@ -85,7 +85,7 @@ fn lfs_files_are_pointers_in_git_and_files_on_the_disk_without_its_program() {
     workspace.checkout_clean(&commit.as_str().into(), &into).unwrap();
     assert_eq!(fs::read_to_string(into.join("large.bin")).unwrap(), large);
     assert_eq!(workspace.verify_checkout(&commit.as_str().into(), &into).unwrap(), Vec::<String>::new());
-    // A pointer that stands for a file stays one.
+    // A pointer instead of a file stays a pointer.
     fixture.write("copy.bin", &format!("{pointer}\n"));
     let commit = commit_of(&checkpoint(&mut workspace, 2));
     assert_eq!(fixture.show(&commit, "copy.bin"), pointer);

@@ -275,7 +275,7 @@ fn copy_with_a_replaced_git_folder_is_refused() {
     assert!(error.reason.contains("the agent has replaced it"), "{error}");
 }
 
-/// Everything that git reads in a copy, whichever way it is asked.
+/// Everything that git reads in a copy, in any way.
 fn objects_of(pair: &Pair) -> String {
     git(&pair.agent_copy, &["cat-file", "--batch-all-objects", "--unordered", "--batch"])
 }

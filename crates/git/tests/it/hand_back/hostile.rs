@@ -194,7 +194,7 @@ fn the_users_own_filters_work_in_the_copy() {
     assert_eq!(pair.user.read("y.up"), "new\n");
 }
 
-/// Objects of the start are where no agent writes, and aren't read again; git prefers a loose one of the same name in
+/// Original objects are where no agent writes, and aren't read again; git prefers a loose one of the same name in
 /// the agent's folder if the user's store has no pack.
 #[test]
 fn replaced_start_object_is_noticed() {

@@ -44,7 +44,7 @@ pub fn git(dir: &Path, args: &[&str]) -> String {
     text.trim_end_matches('\n').to_owned()
 }
 
-/// Stands in for the sandbox of filters: runs their command where it must run.
+/// Replaces the sandbox of filters: runs their command where it must run.
 fn run_filters() {
     ralph_loop_git::set_filter_sandbox(|room| {
         let mut command = Command::new(room.argv[0]);

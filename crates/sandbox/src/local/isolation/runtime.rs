@@ -173,7 +173,7 @@ impl Runtime {
         }
     }
 
-    /// Whether commands don't see what this machine has at `path`. Tools look for files of their own in a home, so a
+    /// Whether commands don't see what this machine has at `path`. Tools look for their own files in a home, so a
     /// missing one there says nothing.
     pub(crate) fn hides(&self, path: &Path, workspace: &Workspace) -> bool {
         let spec = &self.spec;

@@ -255,7 +255,7 @@ impl Recorded {
 
     fn ralph(&self, env: &TestEnv, folder: &Path, args: &[&str]) -> Finished {
         let mut command = env.ralph_command(folder, args);
-        let path = std::env::var("PATH").unwrap_or_default();
+        let path = ralph_loop_testkit::vars().get("PATH").unwrap_or_default();
         TestEnv::finish(command.env("PATH", format!("{}:{path}", self.bin.display())))
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 const LOGIN: &str = r#"{"claudeAiOauth":{"accessToken":"ACCESS-canary-1","refreshToken":"REFRESH-canary-1","expiresAt":1},"organizationUuid":"o"}"#;
 const RENEWED: &str = r#"{"claudeAiOauth":{"accessToken":"ACCESS-canary-2","refreshToken":"REFRESH-canary-2","expiresAt":2},"organizationUuid":"o"}"#;
-/// A login of somebody else.
+/// A login of another account.
 const OTHER: &str = r#"{"claudeAiOauth":{"accessToken":"ACCESS-other","refreshToken":"REFRESH-other","expiresAt":9},"organizationUuid":"p"}"#;
 const MCP: &str = r#"{"oauthAccount":{"accountUuid":"ana"},"mcpServers":{"db":{"command":"x","env":{"DB_TOKEN":"MCP-canary-1"}}}}"#;
 /// What a hostile command does: it shows every login that it finds, and puts another in its place.

@@ -21,7 +21,7 @@ fn settings_of_operators_run(env: &TestEnv) -> Option<Value> {
     let run = made.is(201).json()["id"].as_str().unwrap().to_owned();
     server.row_when(&run, "the end", |row| row["status"] == "done");
     let spec = std::fs::read_to_string(repo.record(&run).join("spec.json")).unwrap();
-    // Each machine has a folder of its own.
+    // Each machine has its own folder.
     let spec = spec.replace(&env.path("").display().to_string(), "/machine/");
     Some(serde_json::from_str::<Value>(&spec).unwrap()["settings"].clone())
 }

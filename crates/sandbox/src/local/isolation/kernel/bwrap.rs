@@ -199,7 +199,7 @@ pub(in crate::local::isolation) fn command(view: &View<'_>) -> (Vec<OsString>, g
     if let Some(socket) = view.socket {
         args.mount("--ro-bind", socket, Path::new(SOCKET));
     }
-    // Writes that no one would ever see should fail instead of disappearing.
+    // Writes outside the workspace should fail instead of silently disappearing.
     for place in covered.into_iter().chain([Path::new("/")]) {
         args.at("--remount-ro", place);
     }
