@@ -1,5 +1,5 @@
-//! Going on with a run on this machine that another one drove: its journal comes from the seal, its files and commits from the
-//! artifact store, its repo from where it was cloned.
+//! Resumes a run on this machine that another machine drove. The journal comes from the seal, the files and commits from the
+//! artifact store, and the repo from its clone URL.
 
 use crate::error::FleetError;
 use crate::keeper::FILE_MAX;
@@ -24,7 +24,7 @@ fn kept(store: &ArtifactStore, run: &RunId) -> Result<Kept, FleetError> {
         } else if let Some(bytes) = store.get(&object.name)? {
             match name.ends_with(pack::SUFFIX) && !name.contains('/') {
                 true => newest.extend(pack::unpack(&bytes, FILE_MAX)?),
-                // Each file was an object of its own once.
+                // Earlier versions stored each file as a separate object.
                 false => drop(newest.insert(name.to_owned(), bytes)),
             }
         }

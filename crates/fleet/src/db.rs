@@ -35,8 +35,8 @@ pub struct Fleet {
 pub use sqlx::PgPool as Pool;
 pub use tokio::runtime::Runtime;
 
-/// A runtime for callers that have none. Whoever waits works for it: an answer that another thread hears first and passes on
-/// costs two changes of threads for every statement.
+/// Creates a runtime for synchronous callers. It runs on the thread that waits: a worker thread would cost two thread switches
+/// for every statement.
 pub fn runtime() -> Result<Runtime, FleetError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -93,7 +93,7 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// The same database over one more connection, for whoever must not wait for the others. It is made when it is needed.
+    /// Returns the same database over one more connection, for a caller that must not wait for the others. It opens on first use.
     pub fn beside(&self) -> Self {
         let _inside = self.runtime.as_ref().map(|runtime| runtime.enter());
         let options = (*self.pool.connect_options()).clone();
@@ -129,10 +129,10 @@ impl Fleet {
         answer.unwrap_or_else(|_| Err(FleetError::Database("it did not answer in time".into())))
     }
 
-    /// Whether a committed append survives the loss of the database's machine: it is committed only once a standby has it, too.
+    /// Returns whether a committed append survives the loss of the database's machine: it commits only once a standby has it.
     ///
-    /// The setting says so, to whoever asks. Which standbys are there is shown to administrators alone, and where none is, nothing is
-    /// committed.
+    /// Reads the settings, because every role can see them. Only administrators can see which standbys are connected. If none is,
+    /// nothing commits.
     pub async fn has_synchronous_standby(&self) -> Result<bool, FleetError> {
         let (standbys, commit): (String, String) = sqlx::query_as(
             "SELECT current_setting('synchronous_standby_names'), current_setting('synchronous_commit')",

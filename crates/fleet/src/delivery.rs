@@ -77,12 +77,12 @@ pub fn read(triggers: &Triggers, event: &str, body: &Value) -> Asked {
     if event == "ping" {
         return Asked::Nothing("the webhook is set up: its signature fits, and the repo is in the list");
     }
-    // Whoever it is from: it makes a run look, and says nothing to it.
+    // Any sender may cause these: they make a run refresh, and pass no text to it.
     if let Some(places) = news(&repo.repo, event, body) {
         return Asked::News { places };
     }
     let person = body["sender"]["login"].as_str().unwrap_or_default();
-    // A template can put a label on an issue in the name of whoever opens it: being able to is not being allowed to.
+    // An issue template can add a label in the author's name, so a labeled issue alone doesn't prove permission.
     if person.is_empty() || !repo.people.iter().any(|one| one.eq_ignore_ascii_case(person)) {
         return Asked::Nothing("its sender isn't listed in `people`");
     }
@@ -192,7 +192,7 @@ pub(crate) fn thread(repo: &str, number: u64) -> String {
     format!("{}#{number}", repo.to_ascii_lowercase())
 }
 
-/// Where a branch of a repo stands for a run.
+/// Names a branch as `owner/name@branch`, to find its runs.
 pub(crate) fn branch_place(repo: &str, branch: &str) -> String {
     format!("{}@{}", repo.to_ascii_lowercase(), one_line(branch, 250))
 }

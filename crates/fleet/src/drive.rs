@@ -1,5 +1,5 @@
-//! Driving one run: take it, hold it, go on from wherever it is, let go. The hold is renewed from a thread of its own; where that
-//! fails, nothing more is sealed, the guards end what runs, and this process ends.
+//! Drives one run: takes it, holds it, starts or resumes it, and releases it. A separate thread renews the hold. If that fails,
+//! nothing more is sealed, the guards end what runs, and this process ends.
 
 use crate::bring::bring;
 use crate::db::{Fleet, lease_time, url};
@@ -28,12 +28,12 @@ use std::time::{Duration, Instant};
 
 /// The variable by which a worker names the hold of the process that it starts, so that it can end it when that is dead.
 pub const HOLDER: &str = "RALPH_WORKER_HOLD";
-/// How often people's words are looked for.
+/// How often the driver looks for new controls.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long the server may take to give a run its secrets, and how often they are asked for.
+/// How long the server may take to grant a run its secrets, and how often the driver checks for them.
 const GIVEN: Duration = Duration::from_secs(30);
 const ASK: Duration = Duration::from_millis(100);
-/// How long a driver that has lost its run may take to end by itself.
+/// How long a driver that has lost its run may take to exit before it is killed.
 const LOST: Duration = Duration::from_secs(10);
 
 /// A run that this process holds.
@@ -49,7 +49,7 @@ pub struct Held {
     beat: Option<std::thread::JoinHandle<()>>,
 }
 
-/// The name of this process as a worker: the one that the fleet knows it by, or one of its own.
+/// Returns the worker's name (by default the machine's id) and the name of this hold.
 fn names(env: &Environment) -> Result<(String, String), AppError> {
     let machine = ralph_loop_journal::folder::machine::id(&env.state_home()?)?.to_string();
     let worker = env.vars().filled("RALPH_WORKER").unwrap_or_else(|| machine.clone());
@@ -58,7 +58,7 @@ fn names(env: &Environment) -> Result<(String, String), AppError> {
 }
 
 impl Held {
-    /// Takes a run that nobody holds.
+    /// Takes a run that has no holder.
     pub fn take(env: &Environment, run: &RunId, cancel: &Arc<CancelToken>) -> Result<Self, AppError> {
         let url = url(env.vars()).ok_or_else(|| FleetError::Setup {
             what: "RALPH_DB_URL names no Postgres".into(),
@@ -68,7 +68,7 @@ impl Held {
         let (worker, holder) = names(env)?;
         let time = lease_time(env.vars());
         let answer = (time / 4).clamp(Duration::from_millis(500), Duration::from_secs(5));
-        // One connection for whoever works, and another one, later, for whoever keeps the hold meanwhile.
+        // One connection for the driver. The thread that renews the hold opens another one later.
         let fleet = Fleet::open_with(&url, 1)?.with_patience(answer);
         let asked = LeaseClock::now();
         let (lease, line) = fleet.wait(async {
@@ -81,7 +81,7 @@ impl Held {
         clock.extend(asked, own_share(time)).map_err(failed)?;
         let seal = PostgresSeal::new(fleet.clone(), lease.clone(), clock.clone(), own_share(time), line);
         let hold = Hold { seal: seal.clone(), clock: clock.clone() };
-        // What was told before the first look is seen by it.
+        // The run's first refresh covers news from before this read. The pulses report what comes later.
         let assignment = seal.ask(async |db| runs::assignment(db, run.as_str()).await)?;
         if assignment.told {
             cancel.set_push_updates();
@@ -142,7 +142,7 @@ impl Held {
         &self.app
     }
 
-    /// Goes on with the run from wherever it is.
+    /// Starts the run, or resumes it where its last driver stopped.
     pub fn begin(&self, cancel: Arc<CancelToken>, report: &dyn Reporter) -> Result<ResumeOutcome, AppError> {
         let env = self.app.environment();
         let home = env.state_home()?;
@@ -174,7 +174,7 @@ impl Held {
         Ok(outcome)
     }
 
-    /// Begins a run that nobody has prepared yet. What an earlier try journalled is nothing that anybody paid for.
+    /// Starts a run that was never prepared. Discards the journal of an earlier try, which has cost nothing.
     fn start(&self, cancel: Arc<CancelToken>, report: &dyn Reporter) -> Result<ResumeOutcome, AppError> {
         let env = self.app.environment();
         let mut request = self.assignment.request()?;
@@ -220,7 +220,7 @@ impl Held {
             return self.finish(EndReason::Completed, None);
         }
         match error.kind {
-            // What was asked for cannot be done, or a person is asked: trying again changes nothing.
+            // A retry changes nothing: the request can't succeed, or it needs your decision.
             ErrorKind::NeedsPerson | ErrorKind::Usage | ErrorKind::NothingChecks => {
                 self.finish(EndReason::NeedsHuman, Some(&error.message))
             }
@@ -245,7 +245,7 @@ impl Held {
     }
 }
 
-/// The part of a lease that its holder counts on: the rest is for whoever ends what still runs.
+/// Returns the part of a lease that its holder relies on. The rest is time for the guards to end what still runs.
 fn own_share(time: Duration) -> Duration {
     time - (time / 10).min(Duration::from_secs(2))
 }
@@ -335,14 +335,14 @@ impl Beat {
         }
     }
 
-    /// Somebody else may drive the run now: this process does nothing more to it.
+    /// Stops this process from changing the run: another process may drive it now.
     fn lost(&self, ended: &Receiver<()>) {
         tracing::error!(run = self.lease.run, epoch = self.lease.epoch, "the hold on the run is lost");
         self.seal.close(format!("the hold on run {} is lost: its lease ran out", self.lease.run));
         let _ = self.clock.end();
         self.cancel.set(CancelToken::CALLER);
         if ended.recv_timeout(LOST) == Err(RecvTimeoutError::Timeout) {
-            // It hangs in something that hears no one. Its guards have ended what it started.
+            // The driver hangs and ignores its cancellation. The guards have ended what it started.
             let _ = nix::sys::signal::kill(nix::unistd::Pid::this(), nix::sys::signal::Signal::SIGKILL);
         }
     }

@@ -73,7 +73,7 @@ pub async fn enrol(pool: &PgPool, token: &str, worker: &str) -> Result<Enrolled,
     if taken == Some(false) {
         return Err(refused("a worker of this name is enrolled already"));
     }
-    // A new login each time: whoever had the last one stays out.
+    // Create a new login each time, so that the last one stays locked out.
     let role = format!("ralph_w_{}_{}", worker.replace('-', "_"), secret()?.get(..8).unwrap_or_default());
     let password = secret()?;
     let statements = [

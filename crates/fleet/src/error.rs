@@ -8,7 +8,7 @@ pub enum FleetError {
     /// The database refused or did not answer.
     #[error("the database of the fleet: {0}")]
     Database(String),
-    /// Somebody else drives the run now.
+    /// Another worker drives the run now.
     #[error("run {run} is held by another worker")]
     Held {
         /// The run.

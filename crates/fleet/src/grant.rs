@@ -1,5 +1,5 @@
-//! Secrets of the server on their way to one run. The process that holds a run shows a public key; the server encrypts for it
-//! what this run needs and nothing else. Nobody who reads the database, and no other worker, can read it.
+//! Encrypts the server's secrets for one run. The process that holds a run publishes a public key, and the server encrypts for
+//! it only what this run needs. Other workers and readers of the database can't decrypt it.
 
 use crate::error::FleetError;
 use crate::lease::Lease;

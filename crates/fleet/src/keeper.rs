@@ -83,8 +83,8 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Keeps the run whose record is `record` and whose commits are in `home`, below a prefix of this hold's own: what somebody
-    /// who was replaced still writes is in nobody's way.
+    /// Keeps the run whose record is `record` and whose commits are in `home`. Each hold writes below its own prefix, so a
+    /// replaced holder that still writes overwrites nothing.
     pub fn new(
         store: ArtifactStore,
         seal: Arc<PostgresSeal>,
@@ -116,7 +116,7 @@ impl Keeper {
                 Err(error) => last = error.to_string(),
             }
         }
-        // Nothing may be told that cannot be found again: the run ends here, and goes on from what was told before.
+        // The journal must not record work that can't be restored. The run ends here and resumes from what was kept before.
         tracing::error!(error = last, "the work could not be kept");
         self.seal.close(format!("the work could not be kept: {last}"));
     }

@@ -21,7 +21,7 @@ fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Takes a run that nobody holds, or whose lease has run out. The name of the holder begins with that of its worker, up to `/`.
+/// Takes a run that has no holder, or whose lease has run out. `holder` begins with the worker's name, up to `/`.
 pub async fn take(
     db: impl Acquire<'_, Database = Postgres>,
     run: &str,
@@ -54,7 +54,7 @@ pub async fn take(
             whole.commit().await?;
             return Ok(Lease { run: run.to_owned(), epoch, head });
         }
-        // Somebody has taken it out of the queue since it was given out, or it has come to its end.
+        // The run has ended or left the queue since it was assigned.
         Some((.., false)) => return Err(FleetError::Over { run: run.to_owned() }),
         None => whole.rollback().await?,
     }
@@ -82,7 +82,7 @@ pub async fn renew(pool: &PgPool, lease: &Lease, time: Duration) -> Result<bool,
     Ok(renewed.rows_affected() == 1)
 }
 
-/// Lets go, with what becomes of the run and why. Whoever was replaced lets go of nothing; `false` then.
+/// Releases the lease and records the run's new status and the reason. Returns `false` if the holder was replaced.
 pub async fn release(
     db: impl PgExecutor<'_>,
     lease: &Lease,

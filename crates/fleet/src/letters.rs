@@ -6,7 +6,7 @@ use ralph_loop_journal::inbox;
 use ralph_loop_protocol::control::Letter;
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
-/// Sends a control. Sent twice with one id, it is carried out once. A run that rests goes on with it.
+/// Sends a control. A control that is sent twice with one id takes effect once. A resting run resumes.
 pub async fn send(pool: &PgPool, run: &str, letter: &Letter) -> Result<(), FleetError> {
     let mut whole = pool.begin().await?;
     send_in(&mut whole, run, letter).await?;
@@ -16,7 +16,7 @@ pub async fn send(pool: &PgPool, run: &str, letter: &Letter) -> Result<(), Fleet
 /// The same, as part of what the caller does to the database.
 pub async fn send_in(db: &mut PgConnection, run: &str, letter: &Letter) -> Result<(), FleetError> {
     let text = serde_json::to_string(letter).map_err(|e| FleetError::Database(e.to_string()))?;
-    // One after the other for each run: whoever has read the fifth has read the fourth.
+    // Serialize the senders of a run: a reader that has seen letter 5 has also seen letter 4.
     sqlx::query("SELECT 1 FROM ralph_seal.runs WHERE run = $1 FOR UPDATE")
         .bind(run)
         .execute(&mut *db)

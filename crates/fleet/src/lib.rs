@@ -1,9 +1,12 @@
 //! More than one machine: any number of workers over one Postgres.
 //!
-//! Who may drive a run is one row with an epoch ([`lease`]). The journal of a run is sealed in Postgres ([`seal`]): an append is
-//! one statement that checks epoch and head, so whoever was replaced is refused. What a machine would take along when it
-//! vanishes lies in an artifact store ([`store`], [`keeper`]); another worker goes on from there ([`bring`]). [`worker`] takes
-//! runs by label, capacity and fairness ([`dispatch`], which never decides who may drive), [`enrol`] lets workers in and out, [`grant`] brings a run the secrets that it needs. [`trigger`], [`delivery`], [`schedule`] and [`occasion`] are work that comes by itself. [`mirror`] lets a server show runs of other machines.
+//! - [`lease`]: one row with an epoch says which process may drive a run.
+//! - [`seal`]: a run's journal in Postgres. An append is one statement that checks epoch and head, and refuses a replaced holder.
+//! - [`store`] and [`keeper`]: an artifact store keeps what would vanish with a machine. [`bring`] lets another worker resume.
+//! - [`worker`]: takes runs by label, capacity and fairness. [`dispatch`] never decides which process may drive.
+//! - [`enrol`]: admits and revokes workers. [`grant`] gives a run the secrets that it needs.
+//! - [`trigger`], [`delivery`], [`schedule`] and [`occasion`]: runs that issues, comments and schedules start.
+//! - [`mirror`]: lets a server show the runs of other machines.
 
 #[macro_use]
 mod row;

@@ -25,7 +25,7 @@ pub struct Login {
     pub url: String,
 }
 
-/// What a server is asked.
+/// The request that exchanges a token for a login.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnrolRequest {

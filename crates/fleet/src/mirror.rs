@@ -1,5 +1,5 @@
-//! Runs of other machines as a server shows them: a copy of each record, brought up to date from the seal, and the words that
-//! people say there on their way back. Whoever reads records reads these like any other; nobody drives from them.
+//! Mirrors the runs of other machines on a server: updates a copy of each record from the seal, and sends controls from users
+//! back. A copy reads like any other record, but no process drives a run from it.
 
 use crate::db::Fleet;
 use crate::error::FleetError;
@@ -40,7 +40,7 @@ pub struct Mirror {
 enum Fault {
     /// Something of the run itself, or of its copy: others are copied all the same.
     Run(AppError),
-    /// The database does not answer: nobody is copied.
+    /// The database doesn't answer, so no run can be copied.
     Fleet(FleetError),
 }
 
@@ -166,7 +166,7 @@ impl Mirror {
         let events = record.events();
         let mut have = std::fs::metadata(&events).map_or(0, |meta| i64::try_from(meta.len()).unwrap_or(0));
         if have > head || (have > 0 && !is_beginning(fleet, run, &events).await?) {
-            // A run that began anew before it was prepared, or a copy that was cut off.
+            // The run started again before it was prepared, or the copy was cut off.
             let _ = std::fs::remove_file(&events);
             have = 0;
         }

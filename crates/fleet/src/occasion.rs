@@ -1,5 +1,5 @@
-//! Acting on what comes by itself: an issue that gets a label, a comment that steers, a schedule that is due. One transaction
-//! each, so that nothing acts twice on one occasion and nothing is lost half way.
+//! Acts on triggers: an issue that gets a label, a comment that steers, a schedule that is due. Each takes one transaction, so
+//! that nothing acts twice on one occasion or is lost halfway.
 
 use crate::delivery::{self, Asked, Delivery, branch_place, thread};
 use crate::error::FleetError;
@@ -25,7 +25,7 @@ pub enum Done {
     Nothing(&'static str),
     /// This run waits for its turn.
     Started(RunId),
-    /// This run was told.
+    /// This run received the comment.
     Steered(String),
     /// These runs look at their checks and reviews now.
     Looks(Vec<String>),
@@ -42,8 +42,8 @@ pub async fn act(
         return Ok(Done::Nothing("its body isn't valid JSON"));
     };
     let mut whole = pool.begin().await?;
-    // The same delivery may come twice. Whoever has seen one could send it again under another id, which is not signed: what it
-    // asks for has an occasion of its own in the signed body.
+    // The same delivery may come twice. The id isn't signed, so a replay could use another one. The signed body therefore yields
+    // a second occasion for what it asks.
     let key = format!("delivery:{}", one_line(delivery.id, 100));
     if !is_first(&mut whole, &key).await? {
         return Ok(Done::Nothing("this delivery was already handled"));
@@ -207,7 +207,7 @@ pub async fn belongs(pool: &PgPool, repo: &str, run: &str, lines: &[u8]) -> Resu
     Ok(())
 }
 
-/// Runs of these repos are told what is new by their code host: they look by themselves only now and then.
+/// Marks the runs of these repos: their code host pushes updates, so they poll only now and then.
 pub async fn are_told(pool: &PgPool, triggers: &Triggers) -> Result<(), FleetError> {
     let clones: Vec<&str> = triggers.repos.iter().map(|repo| repo.clone.as_str()).collect();
     sqlx::query(
@@ -252,7 +252,7 @@ pub async fn due(
     Ok(added)
 }
 
-/// Forgets deliveries that no code host sends again. What they asked for is known by occasions of its own.
+/// Forgets deliveries that no code host sends again. The occasions for what they asked stay known.
 pub async fn forget_old(pool: &PgPool) -> Result<u64, FleetError> {
     let old = "DELETE FROM ralph_seal.occasions WHERE starts_with(key, 'delivery:') AND at < now() - interval '30 days'";
     Ok(sqlx::query(old).execute(pool).await?.rows_affected())

@@ -19,8 +19,8 @@ pub fn pack(files: &[(String, Vec<u8>)]) -> Result<Vec<u8>, FleetError> {
     tar.into_inner().map_err(|e| odd(&e))
 }
 
-/// The files of a pack. Whoever has the key of the store can write one, so nothing but plain files with plain names comes out,
-/// and none that is larger than `most`.
+/// Unpacks the files of a pack. Any client with the store's key can write a pack, so only plain files with plain names come
+/// out, and none larger than `most`.
 pub fn unpack(bytes: &[u8], most: u64) -> Result<Vec<(String, Vec<u8>)>, FleetError> {
     let mut files = Vec::new();
     for entry in tar::Archive::new(bytes).entries().map_err(|e| odd(&e))? {

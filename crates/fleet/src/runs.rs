@@ -1,4 +1,4 @@
-//! The runs of the fleet: what is asked for, what each needs of a worker, and how far it is.
+//! The runs of the fleet: the request, the labels that a worker needs, and the progress of each.
 
 use crate::dispatch::WAITS;
 use crate::error::FleetError;
@@ -8,12 +8,12 @@ use ralph_loop_task::config::ProviderName;
 use serde::Serialize;
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
-/// A run that is wanted.
+/// A run to add to the queue.
 #[derive(Debug, Clone)]
 pub struct NewRun {
     /// Its id.
     pub run: RunId,
-    /// What is asked for. It works on a clone: folders of one machine mean nothing on another.
+    /// The request. It works on a clone: folders of one machine mean nothing on another.
     pub request: RunRequest,
     /// The task in a few words.
     pub title: String,
@@ -25,7 +25,7 @@ pub struct NewRun {
     pub secrets: Vec<String>,
     /// The model profiles that it works with, where the request names some: the usual one, and the one that takes over.
     pub profiles: [Option<String>; 2],
-    /// What it comes from, where it came by itself: a trigger or a schedule.
+    /// The trigger or schedule that started it, if any.
     pub source: String,
     /// Runs of that source at a time.
     pub at_once: Option<u32>,
@@ -54,7 +54,7 @@ pub struct FleetRun {
     pub epoch: i64,
     /// Bytes of its journal.
     pub head: i64,
-    /// Why it does not go on.
+    /// Why it doesn't continue.
     pub problem: Option<String>,
 }
 
@@ -228,7 +228,8 @@ pub async fn give_back(pool: &PgPool, worker: &str) -> Result<(), FleetError> {
 
 /// Takes a run that has not begun out of the queue; whether it was there.
 pub async fn take_out(pool: &PgPool, run: &str) -> Result<bool, FleetError> {
-    // Whoever takes its lease at this moment comes before or after, and finds it over then.
+    // The row lock decides a race with a worker: if the worker takes the lease first, this does nothing; otherwise it finds the
+    // run over.
     let taken = sqlx::query(
         "WITH free AS (
             SELECT run FROM ralph_seal.leases WHERE run = $1 AND head = 0 AND until IS NULL FOR UPDATE
@@ -252,7 +253,7 @@ pub async fn require(pool: &PgPool, run: &str, labels: &[String]) -> Result<(), 
     Ok(())
 }
 
-/// Notes how many kinds of events the journal of a run may have: whoever knows fewer leaves it alone.
+/// Records how many event kinds a run's journal may have. Workers that know fewer leave it alone.
 pub async fn written_by(pool: &PgPool, run: &str, kinds: i64) -> Result<(), FleetError> {
     sqlx::query("UPDATE ralph_seal.runs SET kinds = GREATEST(kinds, $2) WHERE run = $1")
         .bind(run)
@@ -279,8 +280,8 @@ pub struct Pulse {
 
 from_row!(Pulse: told, news, draining, revoked, letter);
 
-/// What others want of a run now. A worker that the fleet does not know (a scheduler of somebody's own placed the process) is
-/// none that drains.
+/// Returns what users, the fleet and the code host want of a run now. A worker that the fleet doesn't know, because another
+/// scheduler placed the process, counts as not draining.
 pub async fn pulse(db: impl PgExecutor<'_>, run: &str, worker: &str) -> Result<Pulse, FleetError> {
     let found: Option<Pulse> = sqlx::query_as(
         "SELECT r.told, r.news, COALESCE(w.draining, false) AS draining, COALESCE(w.revoked, false) AS revoked,
@@ -314,7 +315,7 @@ pub async fn occasions(pool: &PgPool, prefix: &str) -> Result<Vec<String>, Fleet
     .await?)
 }
 
-/// A run that nobody has begun, or nobody else knows of yet.
+/// A run that hasn't begun, or that the server has no copy of yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotBegun {
     /// Its id.
@@ -329,9 +330,9 @@ pub struct NotBegun {
     pub at: i64,
     /// Why it does not begin.
     pub problem: Option<String>,
-    /// It is not tried again by itself.
+    /// `ralph` doesn't retry it automatically.
     pub resting: bool,
-    /// Somebody has just begun it.
+    /// Its journal has events.
     pub begun: bool,
     /// Labels that it needs and no worker has, or no worker has all of.
     pub missing: Vec<String>,
@@ -350,7 +351,7 @@ const WAITING: &str = "WITH able AS MATERIALIZED (
         END AS missing
      FROM ralph_seal.runs r JOIN ralph_seal.leases l ON l.run = r.run";
 
-/// A run that is not over, for somebody who has nothing of it yet.
+/// Finds a run that isn't over, for a server that has no copy of it yet.
 pub async fn not_over(pool: &PgPool, run: &str) -> Result<Option<NotBegun>, FleetError> {
     let query = format!("{WAITING} WHERE r.run = $1 AND r.status <> 'over'");
     Ok(sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(run).fetch_optional(pool).await?)
@@ -374,7 +375,7 @@ pub async fn forget(pool: &PgPool, run: &str) -> Result<bool, FleetError> {
     Ok(true)
 }
 
-/// The runs that nobody has begun, oldest first.
+/// Lists the runs that haven't begun, oldest first.
 pub async fn not_begun_yet(pool: &PgPool, most: i64) -> Result<Vec<NotBegun>, FleetError> {
     let query = format!("{WAITING} WHERE r.status <> 'over' AND l.head = 0 ORDER BY r.queued_at LIMIT $1");
     Ok(sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(most).fetch_all(pool).await?)

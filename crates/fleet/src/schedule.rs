@@ -1,4 +1,4 @@
-//! Times at which a task starts again, as cron writes them, in a time zone of their own.
+//! Schedules for recurring tasks, in cron syntax, each with its own time zone.
 //!
 //! An occasion is a minute on the clock of that zone. An hour that comes twice (the clock is set back) is one occasion. Times that
 //! are left out (the clock is set forward) are made up for in the minute after them, once for all of them.
@@ -7,9 +7,9 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// A larger jump of the clock is no summer time.
+/// A larger jump of the clock isn't daylight saving time.
 const GAP_MAX: i64 = 180;
-/// Minutes that are made up for when nobody could look at the clock.
+/// How many minutes a schedule makes up for after the scheduler was down.
 const MISSED_MAX: i64 = 60;
 
 /// When a task starts: five fields of cron.
@@ -144,7 +144,7 @@ mod tests {
         // 29 March 2026, 02:00 becomes 03:00.
         assert_eq!(at("2026-03-29T01:00:00Z", "30 2 * * *", "Europe/Berlin"), ["2026-03-29T02:30:00"]);
         assert!(at("2026-03-29T01:01:00Z", "30 2 * * *", "Europe/Berlin").is_empty());
-        // Once for all that was left out, and not beside the one that is due anyway.
+        // Once for all that was left out, and not in addition to an occasion that is due anyway.
         assert_eq!(at("2026-03-29T01:00:00Z", "*/15 * * * *", "Europe/Berlin"), ["2026-03-29T03:00:00"]);
         assert_eq!(at("2026-03-29T01:00:00Z", "*/15 2 * * *", "Europe/Berlin"), ["2026-03-29T02:45:00"]);
         // Where the clock jumps at midnight, the day itself begins later: 6 September 2026, 00:00 becomes 01:00.

@@ -102,8 +102,8 @@ const STEPS: &[&[&str]] = &[&[
         sealed BYTEA,
         PRIMARY KEY (run, epoch)
     )",
-    // A worker that was let in with a token has a login of its own, and sees its own row and the runs that it was given. Whoever
-    // owns the tables (the server, workers that are started with its address) sees everything.
+    // An enrolled worker has its own login, and sees its own row and the runs that it was given. The owner of the tables (the
+    // server, and workers started with its database URL) sees everything.
     "ALTER TABLE ralph_seal.runs ENABLE ROW LEVEL SECURITY",
     "ALTER TABLE ralph_seal.leases ENABLE ROW LEVEL SECURITY",
     "ALTER TABLE ralph_seal.events ENABLE ROW LEVEL SECURITY",
@@ -146,7 +146,7 @@ pub(crate) async fn migrate(pool: &PgPool) -> Result<(), sqlx::Error> {
     whole.commit().await
 }
 
-/// Postgres' code for a table, or its schema, that is not there.
+/// Postgres' error code for a missing table or schema.
 const NO_TABLE: &str = "42P01";
 
 /// Whether the tables are there: one whose role may not make any looks before it tries.

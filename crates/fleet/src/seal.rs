@@ -1,5 +1,5 @@
-//! The seal of a journal in Postgres. An append is one statement, guarded by epoch and head: whoever was replaced is refused,
-//! and says so to nobody but its own driver.
+//! Seals a journal in Postgres. An append is one statement, guarded by epoch and head. It refuses a replaced holder, and only
+//! that holder's driver sees the error.
 
 use crate::db::Fleet;
 use crate::error::FleetError;
@@ -55,7 +55,7 @@ impl Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        // It may be in the middle of something: nobody else gets it.
+        // It may be in the middle of a statement, so it must not return to the pool.
         if let Some(connection) = self.0.take() {
             drop(connection.detach());
         }
@@ -96,7 +96,7 @@ impl PostgresSeal {
         answer
     }
 
-    /// Refuses every further append: what would be told there has not happened.
+    /// Refuses every further append, because the run's later events would describe work that doesn't count.
     pub fn close(&self, why: impl Into<String>) {
         let mut closed = self.closed.lock().unwrap_or_else(|e| e.into_inner());
         closed.get_or_insert(why.into());
@@ -185,7 +185,7 @@ pub async fn read_from(db: impl PgExecutor<'_>, run: &str, from: i64) -> Result<
     Ok(lines.concat())
 }
 
-/// The first line that is sealed of a run: another one where the run has begun anew.
+/// Returns the first sealed line of a run. It differs if the run started again from scratch.
 pub async fn first_line(pool: &PgPool, run: &str) -> Result<Option<Vec<u8>>, FleetError> {
     Ok(sqlx::query_scalar("SELECT line FROM ralph_seal.events WHERE run = $1 AND at = 0")
         .bind(run)
@@ -222,7 +222,7 @@ impl SealSource for PostgresSeal {
         let kinds = i64::try_from(ralph_loop_protocol::event::EventBody::KINDS).unwrap_or(i64::MAX);
         let kept = self.tried(async |db| {
             let kept = sqlx::query(
-                // The row of the lease is locked meanwhile: nobody takes the run between the look and the write.
+                // Lock the lease's row, so that no worker takes the run between the check and the write.
                 "WITH held AS (SELECT run FROM ralph_seal.leases WHERE run = $1 AND epoch = $2 FOR SHARE)
                  UPDATE ralph_seal.runs r SET spec = $3, kinds = GREATEST(r.kinds, $4)
                  FROM held WHERE r.run = held.run",

@@ -114,7 +114,7 @@ impl ArtifactStore {
         for stored in self.list(&format!("runs/{run}"))? {
             let key = key(&stored.name)?;
             match self.runtime.block_on(self.store.delete(&key)) {
-                // Somebody else removes it, too.
+                // Another process removed it first.
                 Err(object_store::Error::NotFound { .. }) => {}
                 removed => removed?,
             }
@@ -166,7 +166,7 @@ pub fn is_own(name: &OsStr, vars: &Vars) -> bool {
 
 fn bucket(rest: &str, vars: &Vars) -> Result<Arc<dyn ObjectStore>, FleetError> {
     let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-    // The client of a bucket brings no cryptography of its own. A program that has chosen one already keeps its choice.
+    // The S3 client brings no crypto provider. A program that has already installed one keeps it.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = AmazonS3Builder::new().with_bucket_name(name);
     for (variable, option) in VARIABLES {

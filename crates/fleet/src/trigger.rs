@@ -1,11 +1,12 @@
-//! What may start by itself: the file that says who may do what in which repo. All of it is off until there is one.
+//! The triggers file: which users may start runs from issues and comments, and what runs on a schedule. Without the file,
+//! nothing starts automatically.
 
 use crate::schedule::Cron;
 use jiff::tz::TimeZone;
 use ralph_loop_task::dialect::Publish;
 use serde::Deserialize;
 
-/// What may start by itself.
+/// The contents of the triggers file.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Triggers {
@@ -42,7 +43,7 @@ pub struct RepoTrigger {
     pub label: Option<String>,
     /// Who may, by their names on the code host.
     pub people: Vec<String>,
-    /// Commands that must pass, in the place of what the repo itself says.
+    /// Commands that must pass, instead of the repo's own checks.
     #[serde(default)]
     pub verify: Vec<String>,
     /// Labels that the worker must have.
@@ -89,7 +90,7 @@ pub struct Schedule {
 }
 
 impl Triggers {
-    /// Reads the file; what is wrong with it is told at once, not when its time comes.
+    /// Parses the file and checks all of it, so that a mistake shows at once and not when a trigger fires.
     pub fn parse(text: &str) -> Result<Self, String> {
         let triggers: Self = serde_json::from_str(text).map_err(|e| format!("line {}: {e}", e.line()))?;
         for repo in &triggers.repos {

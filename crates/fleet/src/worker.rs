@@ -34,7 +34,7 @@ const DISK_MIN: u64 = 512 * 1024 * 1024;
 pub struct WorkerOptions {
     /// Its name.
     pub id: String,
-    /// What it has, beside the agents that are found.
+    /// Its labels, in addition to the agents that it finds.
     pub labels: Vec<String>,
     /// Runs at a time.
     pub capacity: u32,
@@ -74,7 +74,7 @@ struct Worker<'a> {
     ended: UnboundedSender<String>,
 }
 
-/// Works until it is told to end and its runs are handed over.
+/// Drives runs until the worker is stopped and has handed them over.
 pub fn work(env: &Environment, options: &WorkerOptions, tell: &mut dyn FnMut(Told)) -> Result<(), AppError> {
     let url = url(env.vars()).ok_or_else(|| FleetError::Setup {
         what: "RALPH_DB_URL names no Postgres".into(),
@@ -305,7 +305,7 @@ async fn hear(fleet: Fleet, news: Arc<Notify>) {
         let mut listener = PgListener::connect_with(fleet.pool()).await?;
         listener.listen(WAITS).await?;
         loop {
-            // Nothing is told after a lost connection: it may have missed something meanwhile.
+            // A lost connection counts as news: a notification may have been missed.
             listener.try_recv().await?;
             news.notify_one();
         }

@@ -63,7 +63,7 @@ fn kinds() -> i64 {
 pub struct Reported {
     /// It may do nothing any more.
     pub revoked: bool,
-    /// It is to take no further run, whoever wishes that.
+    /// It must take no further run, whether its own shutdown or the server asks for the drain.
     pub draining: bool,
 }
 
@@ -97,7 +97,7 @@ pub async fn report(pool: &PgPool, said: &Report) -> Result<Reported, FleetError
     Box::pin(report(pool, said)).await
 }
 
-/// Every worker, those heard of last first; without those that nobody let in and nobody has heard of for a week.
+/// Lists the workers, most recently seen first. Leaves out workers that aren't enrolled and haven't reported for a week.
 pub async fn list(pool: &PgPool) -> Result<Vec<WorkerRow>, FleetError> {
     Ok(sqlx::query_as(
         "SELECT w.id, w.labels, w.capacity, w.version, w.load, w.health, w.draining, w.revoked, w.kinds,

@@ -354,6 +354,7 @@ impl GitCall {
             accepted: self.accepted,
             started: Instant::now(),
             deadline: Instant::now() + self.git.timeout,
+            _config: self.git.config,
         })
     }
 }
@@ -409,6 +410,8 @@ pub struct RunningGit {
     accepted: &'static [i32],
     started: Instant,
     deadline: Instant,
+    /// Its settings exist until it ends.
+    _config: Config,
 }
 
 impl RunningGit {

@@ -47,7 +47,7 @@ fn filters_run_only_on_files_in_the_engines_folder() {
     assert_eq!(fs::read_to_string(into.join("old.nb")).unwrap(), "CODE\nmore\n");
     assert_eq!(workspace.verify_checkout(&commit.as_str().into(), &into).unwrap(), Vec::<String>::new());
     let ran = ran_in(&fixture);
-    let temporary = std::env::temp_dir().join("ralph-git-").display().to_string();
+    let temporary = ralph_loop_testkit::vars().temp_dir().join("ralph-git-").display().to_string();
     assert!(!ran.is_empty() && ran.iter().all(|folder| folder.starts_with(&temporary)), "{ran:?}");
 }
 
