@@ -7,9 +7,8 @@ use crate::report::{Notice, Reporter, SilentReporter};
 use crate::request::RunRequest;
 use crate::resume::{self, ResumeOutcome};
 use crate::run::{self, StartedRun};
-use ralph_loop_core::driver::RunHooks;
 use ralph_loop_core::loop_agent::{Driven, Hooks, LoopAgent, RunSource};
-use ralph_loop_core::{CancelToken, Completion};
+use ralph_loop_core::{CancelToken, Completion, RunHooks};
 use ralph_loop_journal::folder::layout::RunDir;
 use ralph_loop_journal::folder::snapshot;
 use ralph_loop_journal::inbox;
@@ -41,7 +40,7 @@ impl RunSource for AppSource {
             return Ok(record);
         }
         let mut ready = self.ready(cancel).map_err(|error| error.to_run_error())?;
-        ready.driver.attach(RunHooks { observers, on_stuck, custom_checks });
+        ready.run.attach(RunHooks { observers, on_stuck, custom_checks });
         self.run = Some(ready.spec().run_id.clone());
         let record = RunDir::at(&ready.record());
         self.ready = Some(ready);

@@ -18,7 +18,7 @@ use crate::{agent, wiring};
 use ralph_loop_core::handle::RunHandle;
 use ralph_loop_core::resume::replay;
 use ralph_loop_core::resume::replay::Replay;
-use ralph_loop_core::{CancelToken, Completion, Driver, LoopAgent};
+use ralph_loop_core::{CancelToken, Completion, LoopAgent, Run, consult_doctor};
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::control::BudgetChange;
 use ralph_loop_protocol::id::RunId;
@@ -259,7 +259,7 @@ impl App {
             }
             Doctor::Profile(name) => Some(name),
         };
-        Driver::resume(parts)?.consult_doctor(profile)?;
+        consult_doctor(Run::resume(parts)?, profile)?;
         Ok(())
     }
 }

@@ -18,7 +18,7 @@ use crate::wiring;
 pub(crate) use elsewhere::fetch_run;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::handle::ControlOutcome;
-use ralph_loop_core::{CancelToken, Driver, RunWriter};
+use ralph_loop_core::{CancelToken, Run, RunWriter};
 use ralph_loop_domain::ports::Notifier;
 use ralph_loop_domain::state::{Finished, RunState};
 use ralph_loop_git::Repo;
@@ -280,10 +280,10 @@ pub(crate) fn resume_run(
     memory::go_on(&env, &home, &spec);
     let mut parts = wiring::parts(&env, &home, &spec, repo, &lock, cancel, report)?;
     parts.notifiers = notifiers;
-    let driver = Driver::resume(parts)?;
-    lock.record_driver(driver.lease())?;
+    let run = Run::resume(parts)?;
+    lock.record_driver(run.lease())?;
     let dotenv = crate::run::watch_dotenv(env.vars(), &home, &spec);
-    Ok(ResumeOutcome::Ready(Box::new(StartedRun { driver, lock, vars: env.vars().clone(), home, dotenv })))
+    Ok(ResumeOutcome::Ready(Box::new(StartedRun { run, lock, vars: env.vars().clone(), home, dotenv })))
 }
 
 /// Rejects a sandboxed run of an older version, whose agent works in the clone or worktree itself: its git

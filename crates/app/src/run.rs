@@ -37,7 +37,7 @@ pub(crate) use fork::fork;
 use jiff::Timestamp;
 use placement::PlacementRequest;
 use ralph_loop_core::clock::SystemClock;
-use ralph_loop_core::{CancelToken, Driver, RunWriter};
+use ralph_loop_core::{CancelToken, Run, RunWriter};
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_git::{CloneDepth, Repo};
 use ralph_loop_journal::folder::layout::{RalphDir, StateHome};
@@ -375,10 +375,10 @@ pub(crate) fn start(
         let repo = Repo::discover(env.vars(), spec.home())?;
         let mut parts = wiring::parts(env, home, &spec, repo, &lock, cancel, report)?;
         parts.notifiers = notify::notifiers(env, &request.notify)?;
-        let driver = Driver::drive(writer, parts)?;
-        lock.record_driver(driver.lease())?;
+        let run = Run::open(writer, parts)?;
+        lock.record_driver(run.lease())?;
         let dotenv = watch_dotenv(env.vars(), home, &spec);
-        Ok(StartedRun { driver, lock, vars: env.vars().clone(), home: home.clone(), dotenv })
+        Ok(StartedRun { run, lock, vars: env.vars().clone(), home: home.clone(), dotenv })
     };
     begun().inspect_err(|_| {
         placement::forget(env, home, &spec);

@@ -15,8 +15,7 @@ use ralph_loop_agents::{
     ToolsAgent, presets,
 };
 use ralph_loop_core::clock::SystemClock;
-use ralph_loop_core::driver::RunPorts;
-use ralph_loop_core::{CancelToken, Helpers, Refusals, WriterOptions};
+use ralph_loop_core::{CancelToken, Helpers, Refusals, RunPorts, WriterOptions};
 use ralph_loop_domain::model::price::PriceTable;
 use ralph_loop_domain::model::{ModelClient, Pricing};
 use ralph_loop_domain::ports::{Agent, Sandbox, Workspace};

@@ -28,36 +28,37 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`driver::Driver`] performs the steps that [`ralph_loop_domain::decide::decide`] names and appends what happened
-//! to the journal. It reaches the outside world only through the ports of [`ralph_loop_domain::ports`]; the
-//! command line, a server or your own program passes the backends as [`driver::RunPorts`]. A driver can move
-//! between threads, and one process can run several. [`handle::RunHandle`] watches and steers a run through its
+//! [`driver::drive`] performs the steps that [`ralph_loop_domain::decide::decide`] names and appends what happened
+//! to the journal of a [`Run`]. It reaches the outside world only through the ports of [`ralph_loop_domain::ports`]; the
+//! command line, a server or your own program passes the backends as [`RunPorts`]. A run can move
+//! between threads, and one process can drive several. [`handle::RunHandle`] watches and steers a run through its
 //! journal and inbox alone.
 
+mod cancel;
 pub mod clock;
-mod context;
 pub mod driver;
-mod driver_parts;
 mod error;
 pub mod handle;
 pub mod handover;
 pub mod help;
 mod inbox;
+mod ledger;
 pub mod loop_agent;
 mod notify;
 mod observers;
+mod ports;
 pub mod prompt;
 mod proof;
 mod record;
-mod refusals;
 mod result;
 pub mod resume;
+mod run;
 pub mod run_id;
-mod step;
+mod steps;
 mod stuck_detector;
 
-pub use context::CancelToken;
-pub use driver::{Driver, Progress, RunPorts};
+pub use cancel::CancelToken;
+pub use driver::Progress;
 pub use error::DriveError;
 pub use help::{Helpers, StuckAdvisor, StuckContext};
 pub use loop_agent::{
@@ -65,10 +66,14 @@ pub use loop_agent::{
 };
 pub use notify::{catch_up, is_outstanding};
 pub use observers::{Observer, SessionProgress};
+pub use ports::{Refusals, RunHooks, RunPorts};
+pub use proof::prove_commit::{
+    CommitProof, CommitToProve, HunkLimits, HunkReport, UnnoticedHunk, prove_commit,
+};
 pub use record::task_book::is_same_task;
-pub use refusals::Refusals;
 pub use resume::run_writer::{RunWriter, WriterOptions};
-pub use step::prove_commit::{CommitProof, CommitToProve, HunkLimits, HunkReport, UnnoticedHunk};
+pub use run::Run;
+pub use steps::consult::consult_doctor;
 pub use stuck_detector::StuckDetector;
 
 /// Compiles and runs the code of `docs/LIBRARY.md`.

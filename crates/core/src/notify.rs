@@ -4,8 +4,9 @@
 //! only what is missing. The remaining gap is between sending and journaling; messages carry a stable id for
 //! that.
 
-use crate::context::{CancelToken, Context};
+use crate::cancel::CancelToken;
 use crate::error::DriveError;
+use crate::ledger::Ledger;
 use ralph_loop_domain::ports::{Clock, Notification, Notifier};
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::{PendingNotification, RunState};
@@ -15,7 +16,6 @@ use ralph_loop_journal::journal::{Journal, RunPaths};
 use ralph_loop_protocol::display::sanitize;
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::event::{Effect, EventBody, Notified};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 const WHY: usize = 300;
@@ -30,7 +30,7 @@ fn outstanding<'a>(
     })
 }
 
-impl Context {
+impl Ledger {
     /// Sends due notifications. Failures are journaled but never fail a run, and stay out of `errors.log`,
     /// because the agent can't fix them.
     pub fn notify_due(&mut self) -> Result<(), DriveError> {
@@ -104,11 +104,10 @@ pub fn catch_up(
         return Ok(0);
     }
     let cancel = Arc::new(CancelToken::default());
-    let mut ctx =
-        Context::new(state, journal, dir, home, clock, redactor, Vec::new(), cancel, PathBuf::new());
-    ctx.notifiers = notifiers;
-    ctx.notify_due()?;
-    ctx.settle()?;
+    let mut ledger = Ledger::new(state, journal, dir, home, clock, redactor, Vec::new(), cancel);
+    ledger.notifiers = notifiers;
+    ledger.notify_due()?;
+    ledger.settle()?;
     Ok(due)
 }
 

@@ -1,6 +1,9 @@
-//! The result object of a run, with a typed error.
+//! The end of driving a run: its result object, with a typed error.
 
-use crate::driver_parts::Driver;
+use crate::error::DriveError;
+use crate::record::sandboxes;
+use crate::run::Run;
+use crate::steps::prepare;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_protocol::money::Usd;
 use ralph_loop_protocol::outcome::{EndReason, ErrorCode, HumanReason, RunError, RunResult};
@@ -9,72 +12,85 @@ use ralph_loop_protocol::proof::level::ProofLevel;
 /// Size limit of the diff for the caller.
 const DIFF_MAX: usize = 16 * 1024 * 1024;
 
-impl Driver {
-    /// All changes of the run, redacted.
-    pub(crate) fn whole_diff(&self) -> String {
-        let state = &self.ctx.state;
-        let (Some(baseline), Some(work)) = (&state.baseline, &state.work.commit) else {
-            return String::new();
-        };
-        let patch = self.workspace.patch(baseline.head.as_str(), work.as_str(), DIFF_MAX).unwrap_or_default();
-        self.ctx.redactor.text(&String::from_utf8_lossy(&patch)).into_owned()
-    }
-
-    pub(crate) fn result(&self, error: Option<RunError>) -> RunResult {
-        let state = &self.ctx.state;
-        let (reason, summary) = match (&error, &state.result.finished, &state.people.needs_human) {
-            (Some(error), _, _) => (EndReason::Error, error.message.clone()),
-            (None, Some(end), _) => (end.reason, end.summary.clone()),
-            (None, None, Some(need)) => (EndReason::NeedsHuman, need.message.clone()),
-            (None, None, None) if state.people.suspended_by.is_some() => {
-                (EndReason::Suspended, suspended(state))
+impl Run {
+    /// Ends driving: dismisses sandboxes, syncs the journal, returns the result. `driven` is the last step's
+    /// outcome.
+    pub fn close(&mut self, driven: Result<(), DriveError>) -> RunResult {
+        let recorded = driven.and_then(|()| sandboxes::record_sandbox_events(self));
+        sandboxes::dismiss_sandboxes(self);
+        let flushed = self.ledger.settle();
+        prepare::clear_marker(self);
+        self.ledger.show_end();
+        match recorded.and(flushed) {
+            Ok(()) => result(self, None),
+            Err(error) => {
+                let run_error = error.to_run_error(Some(self.state.iterations.count + 1));
+                result(self, Some(run_error))
             }
-            (None, None, None) => (EndReason::Error, "the run stopped without an end".into()),
-        };
-        let clean = |text: &str| self.ctx.redactor.text(text).into_owned();
-        let summary = clean(&summary);
-        let error = error.or_else(|| ending_error(reason, &summary, state));
-        let error = error.map(|e| RunError { message: clean(&e.message), ..e });
-        let files = match (&state.baseline, &state.work.commit) {
-            (Some(baseline), Some(work)) => self
-                .workspace
-                .changes(baseline.head.as_str(), work.as_str())
-                .map(|files| {
-                    files
-                        .into_iter()
-                        .filter(|f| !f.path.starts_with(".ralph/"))
-                        .map(|f| clean(&f.path))
-                        .collect()
-                })
-                .unwrap_or_else(|_| state.work.touched.iter().cloned().collect()),
-            _ => Vec::new(),
-        };
-        RunResult {
-            success: reason == EndReason::Completed,
-            reason,
-            run_id: Some(state.spec.run_id.clone()),
-            run_dir: Some(self.ctx.run.path().to_owned()),
-            workspace: Some(state.spec.home().to_owned()),
-            iterations: state.iterations.count,
-            cost: state.spending.totals.cost,
-            compute_usd: state.spending.compute.known_cost(),
-            sandboxes: state.spending.compute.sandboxes.iter().map(|sandbox| sandbox.id.clone()).collect(),
-            tokens: state.spending.totals.tokens,
-            saved_usd: Some(state.spending.totals.saved).filter(|saved| *saved > Usd::ZERO),
-            elapsed_seconds: state.elapsed().as_secs_f64(),
-            summary,
-            level: match &state.result.proof {
-                Some(proof) => proof.level,
-                None => (reason == EndReason::Completed).then_some(ProofLevel::AlreadyTrue),
-            },
-            difference: state.result.proof.as_ref().map(|proof| proof.difference.clone()).unwrap_or_default(),
-            watched: state.result.proof.as_ref().filter(|proof| proof.passed).map(|proof| proof.watched),
-            branch: self.result_branch(),
-            work_ref: ralph_loop_domain::view::work_ref(state),
-            pr_url: state.handover.pr.as_ref().map(|pr| pr.url.clone()),
-            files_changed: files,
-            error,
         }
+    }
+}
+
+/// All changes of the run, redacted.
+pub(crate) fn whole_diff(run: &Run) -> String {
+    let state = &run.ledger.state;
+    let (Some(baseline), Some(work)) = (&state.baseline, &state.work.commit) else {
+        return String::new();
+    };
+    let patch =
+        run.ports.workspace.patch(baseline.head.as_str(), work.as_str(), DIFF_MAX).unwrap_or_default();
+    run.redactor.text(&String::from_utf8_lossy(&patch)).into_owned()
+}
+
+fn result(run: &Run, error: Option<RunError>) -> RunResult {
+    let state = &run.ledger.state;
+    let (reason, summary) = match (&error, &state.result.finished, &state.people.needs_human) {
+        (Some(error), _, _) => (EndReason::Error, error.message.clone()),
+        (None, Some(end), _) => (end.reason, end.summary.clone()),
+        (None, None, Some(need)) => (EndReason::NeedsHuman, need.message.clone()),
+        (None, None, None) if state.people.suspended_by.is_some() => (EndReason::Suspended, suspended(state)),
+        (None, None, None) => (EndReason::Error, "the run stopped without an end".into()),
+    };
+    let clean = |text: &str| run.redactor.text(text).into_owned();
+    let summary = clean(&summary);
+    let error = error.or_else(|| ending_error(reason, &summary, state));
+    let error = error.map(|e| RunError { message: clean(&e.message), ..e });
+    let files = match (&state.baseline, &state.work.commit) {
+        (Some(baseline), Some(work)) => run
+            .ports
+            .workspace
+            .changes(baseline.head.as_str(), work.as_str())
+            .map(|files| {
+                files.into_iter().filter(|f| !f.path.starts_with(".ralph/")).map(|f| clean(&f.path)).collect()
+            })
+            .unwrap_or_else(|_| state.work.touched.iter().cloned().collect()),
+        _ => Vec::new(),
+    };
+    RunResult {
+        success: reason == EndReason::Completed,
+        reason,
+        run_id: Some(state.spec.run_id.clone()),
+        run_dir: Some(run.record_dir.path().to_owned()),
+        workspace: Some(state.spec.home().to_owned()),
+        iterations: state.iterations.count,
+        cost: state.spending.totals.cost,
+        compute_usd: state.spending.compute.known_cost(),
+        sandboxes: state.spending.compute.sandboxes.iter().map(|sandbox| sandbox.id.clone()).collect(),
+        tokens: state.spending.totals.tokens,
+        saved_usd: Some(state.spending.totals.saved).filter(|saved| *saved > Usd::ZERO),
+        elapsed_seconds: state.elapsed().as_secs_f64(),
+        summary,
+        level: match &state.result.proof {
+            Some(proof) => proof.level,
+            None => (reason == EndReason::Completed).then_some(ProofLevel::AlreadyTrue),
+        },
+        difference: state.result.proof.as_ref().map(|proof| proof.difference.clone()).unwrap_or_default(),
+        watched: state.result.proof.as_ref().filter(|proof| proof.passed).map(|proof| proof.watched),
+        branch: ralph_loop_domain::view::branch(state),
+        work_ref: ralph_loop_domain::view::work_ref(state),
+        pr_url: state.handover.pr.as_ref().map(|pr| pr.url.clone()),
+        files_changed: files,
+        error,
     }
 }
 

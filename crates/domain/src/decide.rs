@@ -5,7 +5,7 @@ use crate::model::select::{AgentChoice, SelectionInput, choose};
 use crate::ports::StopCause;
 use crate::recovery;
 use crate::state::{Current, NeedsHuman, RunState, Stage};
-pub use crate::step::Step;
+pub use crate::step::{DoneReason, Due, Help, Left, NextSession, Step};
 use crate::text::end_summary;
 use jiff::{SignedDuration, Timestamp};
 use ralph_loop_protocol::display::text;
@@ -28,7 +28,7 @@ pub const EMPTY_SESSIONS_MAX: u32 = 6;
 /// The next step for a state. No clock, no file, no network.
 pub fn decide(state: &RunState) -> Step {
     if state.result.finished.is_some() {
-        return Step::Done;
+        return Step::Done(DoneReason::Ended);
     }
     if state.baseline.is_none() {
         return match &state.people.cancel_by {
@@ -38,8 +38,8 @@ pub fn decide(state: &RunState) -> Step {
     }
     if let Some(by) = &state.people.cancel_by {
         return match state.iterations.current.as_ref().map(|c| c.stage) {
-            Some(Stage::Working) => Step::CloseInterrupted,
-            Some(Stage::Worked) => Step::Checkpoint,
+            Some(Stage::Working) => Step::Checkpoint(Left::Interruption),
+            Some(Stage::Worked) => Step::Checkpoint(Left::Work),
             _ => finish(
                 EndReason::Cancelled,
                 end_summary::cancelled(by, &format!("after {}", end_summary::iterations(state))),
@@ -47,10 +47,10 @@ pub fn decide(state: &RunState) -> Step {
         };
     }
     if state.people.needs_human.is_some() {
-        return Step::AwaitPerson;
+        return Step::Done(DoneReason::NeedsUser);
     }
     if let Some(alarm) = state.people.alarm.as_ref().filter(|a| a.reason == HumanReason::Tampered) {
-        return Step::AskPerson(alarm.clone());
+        return Step::AskUser(alarm.clone());
     }
     if let Some(current) = &state.iterations.current {
         return within(state, current);
@@ -66,9 +66,9 @@ pub fn decide(state: &RunState) -> Step {
 
 fn within(state: &RunState, current: &Current) -> Step {
     match current.stage {
-        Stage::Working => Step::CloseInterrupted,
-        Stage::Worked if is_void(state, current) => Step::Void,
-        Stage::Worked => Step::Checkpoint,
+        Stage::Working => Step::Checkpoint(Left::Interruption),
+        Stage::Worked if is_void(state, current) => Step::Checkpoint(Left::Void),
+        Stage::Worked => Step::Checkpoint(Left::Work),
         Stage::Checkpointed => {
             let checks = due_checks(state, current);
             match checks.is_empty() {
@@ -82,7 +82,7 @@ fn within(state: &RunState, current: &Current) -> Step {
 
 fn between(state: &RunState) -> Step {
     if let Some(alarm) = &state.people.alarm {
-        return Step::AskPerson(alarm.clone());
+        return Step::AskUser(alarm.clone());
     }
     if state.handover.closed || state.handover.merged && state.result.proof.as_ref().is_none_or(|p| !p.passed)
     {
@@ -99,10 +99,10 @@ fn between(state: &RunState) -> Step {
         return cut_short(state).unwrap_or(Step::Prove);
     }
     if handover::push_is_due(state) {
-        return Step::Push;
+        return Step::Publish(Due::Push);
     }
     if let Some(question) = &state.people.question {
-        return handover::draft_first(state, question).unwrap_or_else(|| Step::AskPerson(question.clone()));
+        return handover::draft_first(state, question).unwrap_or_else(|| Step::AskUser(question.clone()));
     }
     if let Some(by) = &state.people.stop_by {
         return finish(
@@ -155,16 +155,16 @@ fn between(state: &RunState) -> Step {
         };
     }
     if !state.people.recheck.is_empty() {
-        return Step::Recheck { checks: state.people.recheck.iter().cloned().collect() };
+        return Step::Verify { checks: state.people.recheck.iter().cloned().collect() };
     }
     if critic_is_due(state) {
-        return Step::Criticise;
+        return Step::Recover(Help::Critic);
     }
     if state.stuck.gutter.is_some() {
         return mitigation(state);
     }
     if state.stuck.doctor_asked || doctor_is_due(state) {
-        return Step::Diagnose;
+        return Step::Recover(Help::Doctor);
     }
     if let Some(by) = &state.people.paused_by {
         return Step::Wait { reason: format!("paused by {by}"), until: None };
@@ -196,7 +196,7 @@ fn silent_agents(state: &RunState) -> Option<Step> {
     );
     Some(match state.spec.settings.on_stuck {
         OnStuck::Fail => finish(EndReason::Stuck, format!("{message}.")),
-        OnStuck::Pause => Step::AskPerson(NeedsHuman { reason: HumanReason::Stuck, message }),
+        OnStuck::Pause => Step::AskUser(NeedsHuman { reason: HumanReason::Stuck, message }),
     })
 }
 
@@ -224,7 +224,7 @@ fn critic_is_due(state: &RunState) -> bool {
 
 fn mitigation(state: &RunState) -> Step {
     match recovery::next(state) {
-        recovery::NextHelp::Try(rung) => Step::Mitigate { rung },
+        recovery::NextHelp::Try(rung) => Step::Recover(Help::Rung(rung)),
         recovery::NextHelp::End if state.stuck.gutters > 1 => finish(
             EndReason::Stuck,
             format!(
@@ -251,14 +251,15 @@ fn next_session(state: &RunState) -> Step {
         now: state.now,
     });
     match choice {
-        AgentChoice::Agent { name, skipped } => Step::Work {
+        AgentChoice::Agent { .. } if state.baseline_due => Step::Prepare,
+        AgentChoice::Agent { name, skipped } => Step::Work(NextSession {
             iteration: state.iterations.count + 1,
             attempt: state.iterations.attempts + 1,
             model: state.model_for(&name).or_else(|| place.and_then(|role| role.model.clone())),
             role: place.map(|role| role.role),
             agent: name,
             skipped,
-        },
+        }),
         AgentChoice::AllCooling { .. } if none_ever_answered(state) => no_agent(state),
         AgentChoice::AllCooling { name, until } => {
             // Includes the current wait, which is cut at the limit.

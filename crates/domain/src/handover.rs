@@ -3,7 +3,7 @@
 
 pub use crate::state::{Gate, GateFacts, HandoverFacts, PrFacts};
 use crate::state::{NeedsHuman, RunState};
-use crate::step::Step;
+use crate::step::{Due, Step};
 use jiff::SignedDuration;
 use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::PrOccasion;
@@ -48,7 +48,7 @@ pub fn after_proof(state: &RunState, summary: impl FnOnce() -> String) -> Step {
         }
         return match facts.retry_at.filter(|at| *at > state.now) {
             Some(until) => Step::Wait { reason: "the code host does not answer".into(), until: Some(until) },
-            None => Step::Publish,
+            None => Step::Publish(Due::HandOver),
         };
     }
     let done = Step::Finish { reason: EndReason::Completed, summary: summary() };
@@ -65,7 +65,7 @@ pub fn after_proof(state: &RunState, summary: impl FnOnce() -> String) -> Step {
     if pr_is_behind(state) {
         return match facts.retry_at.filter(|at| *at > state.now) {
             Some(until) => Step::Wait { reason: "the code host does not answer".into(), until: Some(until) },
-            None => Step::UpdatePr,
+            None => Step::Publish(Due::Update),
         };
     }
     done
@@ -81,8 +81,8 @@ fn pr_is_behind(state: &RunState) -> bool {
 
 fn gate(state: &RunState, gate: Gate, limit: Duration) -> Step {
     let look = match gate {
-        Gate::Checks => Step::LookAtChecks,
-        Gate::Review => Step::LookAtReview,
+        Gate::Checks => Step::Publish(Due::Checks),
+        Gate::Review => Step::Publish(Due::Review),
     };
     let facts = &state.handover;
     if let Some(why) = &facts.blocked {
@@ -114,7 +114,7 @@ fn gate(state: &RunState, gate: Gate, limit: Duration) -> Step {
 }
 
 fn ask(reason: HumanReason, message: String) -> Step {
-    Step::AskPerson(NeedsHuman { reason, message })
+    Step::AskUser(NeedsHuman { reason, message })
 }
 
 /// What a run that ends without success must still report to its code host, if anything. Tried only a few times.
@@ -137,7 +137,7 @@ pub fn farewell(state: &RunState, reason: EndReason) -> Option<Step> {
     }
     Some(match facts.retry_at.filter(|at| *at > state.now) {
         Some(until) => Step::Wait { reason: "the code host does not answer".into(), until: Some(until) },
-        None => Step::Publish,
+        None => Step::Publish(Due::HandOver),
     })
 }
 
@@ -159,7 +159,7 @@ pub fn draft_first(state: &RunState, question: &NeedsHuman) -> Option<Step> {
     }
     Some(match facts.retry_at.filter(|at| *at > state.now) {
         Some(until) => Step::Wait { reason: "the code host does not answer".into(), until: Some(until) },
-        None => Step::Push,
+        None => Step::Publish(Due::Push),
     })
 }
 

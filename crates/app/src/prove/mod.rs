@@ -19,7 +19,7 @@ use crate::trust::repo_file;
 use crate::wiring;
 use folders::Folders;
 use ralph_loop_core::clock::SystemClock;
-use ralph_loop_core::{CancelToken, CommitProof, CommitToProve, Driver, HunkLimits, RunWriter};
+use ralph_loop_core::{CancelToken, CommitProof, CommitToProve, HunkLimits, RunWriter, prove_commit};
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_git::{Repo, checkout};
 use ralph_loop_journal::folder::layout::RalphDir;
@@ -138,7 +138,7 @@ pub fn prove(
     // The record is removed at the end, so it needs no sealed copy.
     (parts.places.seal, options.places.seal) = (None, None);
     let writer = RunWriter::create(spec, &options)?;
-    let result = Driver::prove_commit(writer, parts, &wanted)?;
+    let result = prove_commit(writer, parts, &wanted)?;
     Ok(result.map(|result| ProvedCommit { result, left_out }))
 }
 

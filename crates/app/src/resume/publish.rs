@@ -8,7 +8,7 @@ use crate::report::Reporter;
 use crate::run::StartedRun;
 use crate::start::handover;
 use crate::wiring;
-use ralph_loop_core::{CancelToken, Driver};
+use ralph_loop_core::{CancelToken, Run};
 use ralph_loop_domain::state::RunState;
 use ralph_loop_git::Repo;
 use ralph_loop_journal::folder::registry::Registration;
@@ -65,10 +65,10 @@ pub(crate) fn publish_run(
     };
     ralph_loop_journal::inbox::send(&places.dir, &env.actor(), Control::Publish(change))?;
     wiring::register(&home, &spec)?;
-    let driver = Driver::resume(wiring::parts(&env, &home, &spec, repo, &lock, cancel, report)?)?;
-    lock.record_driver(driver.lease())?;
+    let run = Run::resume(wiring::parts(&env, &home, &spec, repo, &lock, cancel, report)?)?;
+    lock.record_driver(run.lease())?;
     let dotenv = crate::run::watch_dotenv(env.vars(), &home, &spec);
-    Ok(StartedRun { driver, lock, vars: env.vars().clone(), home, dotenv })
+    Ok(StartedRun { run, lock, vars: env.vars().clone(), home, dotenv })
 }
 
 /// Refuses a run without a result.

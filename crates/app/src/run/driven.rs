@@ -3,8 +3,8 @@
 use crate::config::dotenv_lines::DotenvWatch;
 use crate::environment::{Environment, dotenv_pairs};
 use crate::read::older;
-use ralph_loop_core::driver::RunHooks;
-use ralph_loop_core::{Driver, Observer};
+use ralph_loop_core::driver::{drive, drive_and_release};
+use ralph_loop_core::{Observer, Run, RunHooks};
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_domain::vars::Vars;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// A run that is ready to drive. Holds the lock of its folder.
 pub struct StartedRun {
-    pub(crate) driver: Driver,
+    pub(crate) run: Run,
     pub(crate) lock: RunLock,
     pub(crate) vars: Vars,
     pub(crate) home: StateHome,
@@ -31,7 +31,7 @@ pub(crate) fn watch_dotenv(vars: &Vars, home: &StateHome, spec: &RunSpec) -> Dot
 
 impl StartedRun {
     pub fn spec(&self) -> &RunSpec {
-        &self.driver.state().spec
+        &self.run.state().spec
     }
 
     pub fn record(&self) -> PathBuf {
@@ -46,24 +46,24 @@ impl StartedRun {
     /// Adds an observer.
     pub fn watched_by(&mut self, observer: Box<dyn Observer>) {
         let observers = vec![observer];
-        self.driver.attach(RunHooks { observers, on_stuck: None, custom_checks: Default::default() });
+        self.run.attach(RunHooks { observers, on_stuck: None, custom_checks: Default::default() });
     }
 
     pub fn run(self) -> RunReport {
-        self.run_by(|driver| (driver.run(), String::new())).0
+        self.run_by(|run| (drive(run), String::new())).0
     }
 
     /// Like [`Self::run`], with all its changes as a patch.
     pub fn run_with_diff(self) -> (RunReport, String) {
-        self.run_by(|driver| {
-            let (result, diff, _) = driver.run_to_end();
+        self.run_by(|run| {
+            let (result, diff, _) = drive_and_release(run);
             (result, diff)
         })
     }
 
-    fn run_by(self, drive: impl FnOnce(Driver) -> (RunResult, String)) -> (RunReport, String) {
-        let spec = self.driver.state().spec.clone();
-        let (result, diff) = drive(self.driver);
+    fn run_by(self, drive: impl FnOnce(Run) -> (RunResult, String)) -> (RunReport, String) {
+        let spec = self.run.state().spec.clone();
+        let (result, diff) = drive(self.run);
         self.dotenv.end(&dotenv_pairs(&self.vars, &spec.origin));
         let state = snapshot::load(&self.home.record(&spec.run_id)).ok();
         (RunReport { result, spec, state, vars: self.vars, home: self.home, _lock: self.lock }, diff)

@@ -1,7 +1,7 @@
 //! Searches everything a push would reveal for the user's secrets. What can't be searched isn't pushed.
 
 use super::{HandoverFailure, HandoverResult, end_of};
-use crate::driver_parts::Driver;
+use crate::run::Run;
 use ralph_loop_domain::ports::{
     GitRemote, Outgoing, OutgoingPart, OutgoingSide, Publisher, Push, WorkspaceError,
 };
@@ -9,33 +9,31 @@ use ralph_loop_domain::redact::Redactor;
 use ralph_loop_protocol::id::CommitId;
 use std::collections::BTreeSet;
 
-impl Driver {
-    /// Refuses a push if an agent wrote one of the user's secrets.
-    pub(super) fn refuse_secrets(&mut self, remote: &GitRemote, pushes: &[Push]) -> HandoverResult<()> {
-        let redactor = self.ctx.redactor.clone();
-        if !redactor.knows_values() {
-            return Ok(());
-        }
-        let publisher: &dyn Publisher = self.workspace.publisher();
-        let known = match publisher.remote_commits(remote)? {
-            Ok(known) => known,
-            Err(end) => {
-                return end_of(end).map_err(Into::into).and_then(|reason| {
-                    let reason = reason.unwrap_or_else(|| "it does not say what it has".into());
-                    Err(unread(&reason).into())
-                });
-            }
-        };
-        let found = found_in(publisher, &redactor, &known, pushes).map_err(|e| unread(&e.to_string()))?;
-        if found.is_empty() {
-            return Ok(());
-        }
-        let names: Vec<&str> = found.iter().map(String::as_str).collect();
-        Err(HandoverFailure::person(
-            format!("the work contains the value of {}: nothing is pushed", names.join(", ")),
-            "a commit of the run contains it, so removing it from the file isn't enough: rotate the secret, then `ralph resume`; or start over with `ralph run --new`",
-        ).into())
+/// Refuses a push if an agent wrote one of the user's secrets.
+pub(super) fn refuse_secrets(run: &mut Run, remote: &GitRemote, pushes: &[Push]) -> HandoverResult<()> {
+    let redactor = run.redactor.clone();
+    if !redactor.knows_values() {
+        return Ok(());
     }
+    let publisher: &dyn Publisher = run.ports.workspace.publisher();
+    let known = match publisher.remote_commits(remote)? {
+        Ok(known) => known,
+        Err(end) => {
+            return end_of(end).map_err(Into::into).and_then(|reason| {
+                let reason = reason.unwrap_or_else(|| "it does not say what it has".into());
+                Err(unread(&reason).into())
+            });
+        }
+    };
+    let found = found_in(publisher, &redactor, &known, pushes).map_err(|e| unread(&e.to_string()))?;
+    if found.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = found.iter().map(String::as_str).collect();
+    Err(HandoverFailure::person(
+        format!("the work contains the value of {}: nothing is pushed", names.join(", ")),
+        "a commit of the run contains it, so removing it from the file isn't enough: rotate the secret, then `ralph resume`; or start over with `ralph run --new`",
+    ).into())
 }
 
 fn unread(reason: &str) -> HandoverFailure {

@@ -1,8 +1,8 @@
 //! The parts of `.ralph/` that are pushed with the branch: enough to continue elsewhere, redacted and
 //! bounded.
 
-use crate::context::Context;
 use crate::error::DriveError;
+use crate::ledger::Ledger;
 use ralph_loop_domain::ports::StateFile;
 use ralph_loop_journal::JournalError;
 use std::path::Path;
@@ -15,47 +15,51 @@ const LOG_MAX: usize = 256 * 1024;
 const RECEIPTS: u32 = 200;
 
 /// The files by path below `.ralph/`. The journal is always complete.
-pub(crate) fn collect(ctx: &Context) -> Result<Vec<StateFile>, DriveError> {
-    let run = format!("runs/{}", ctx.state.spec.run_id);
-    let events = ctx.run.events();
+pub(crate) fn collect(ledger: &Ledger) -> Result<Vec<StateFile>, DriveError> {
+    let run = format!("runs/{}", ledger.state.spec.run_id);
+    let events = ledger.record_dir.events();
     let journal = std::fs::read(&events).map_err(|e| JournalError::file("read", &events, e))?;
     // Only what is folded in; the last line may still be incomplete.
-    let whole = journal.get(..ctx.journal.bytes() as usize).unwrap_or(&journal).to_vec();
+    let whole = journal.get(..ledger.journal.bytes() as usize).unwrap_or(&journal).to_vec();
     let mut files = vec![StateFile { path: format!("{run}/events.jsonl"), bytes: whole }];
     let mut left = REST_MAX;
     let read = |path: &Path| std::fs::read(path).ok();
     let mut add = |path: String, bytes: Option<Vec<u8>>, max: usize| {
         let Some(bytes) = bytes else { return };
         // Redact before cutting: the end of a secret isn't recognized.
-        let clean = ctx.redactor.bytes(&bytes);
+        let clean = ledger.redactor.bytes(&bytes);
         let bytes = clean[clean.len().saturating_sub(max)..].to_vec();
         if bytes.len() <= left {
             left -= bytes.len();
             files.push(StateFile { path, bytes });
         }
     };
-    add(format!("{run}/spec.json"), read(&ctx.run.spec()), REST_MAX);
-    add(format!("{run}/proof.json"), read(&ctx.run.proof()), REST_MAX);
-    add(format!("{run}/notes.md"), read(&ctx.run.notes()), REST_MAX);
-    add(format!("{run}/errors.log"), Some(errors_end(&ctx.run.errors())).filter(|b| !b.is_empty()), LOG_MAX);
-    for version in 1..ctx.state.spec.spec_version {
+    add(format!("{run}/spec.json"), read(&ledger.record_dir.spec()), REST_MAX);
+    add(format!("{run}/proof.json"), read(&ledger.record_dir.proof()), REST_MAX);
+    add(format!("{run}/notes.md"), read(&ledger.record_dir.notes()), REST_MAX);
+    add(
+        format!("{run}/errors.log"),
+        Some(errors_end(&ledger.record_dir.errors())).filter(|b| !b.is_empty()),
+        LOG_MAX,
+    );
+    for version in 1..ledger.state.spec.spec_version {
         let name = format!("spec.v{version}.json");
-        add(format!("{run}/{name}"), read(&ctx.run.path().join(&name)), REST_MAX);
+        add(format!("{run}/{name}"), read(&ledger.record_dir.path().join(&name)), REST_MAX);
     }
     for name in ["guardrails.md", "progress.md", "notes.md", "cooldowns.json", "diagnostics.md"] {
-        add(name.to_owned(), ctx.dir.read(name, REST_MAX as u64), REST_MAX);
+        add(name.to_owned(), ledger.dir.read(name, REST_MAX as u64), REST_MAX);
     }
     for name in ["errors.log", "activity.log"] {
         add(
             name.to_owned(),
-            Some(whole_lines(ctx.dir.read_end(name, LOG_MAX as u64).1)).filter(|b| !b.is_empty()),
+            Some(whole_lines(ledger.dir.read_end(name, LOG_MAX as u64).1)).filter(|b| !b.is_empty()),
             LOG_MAX,
         );
     }
-    let last = ctx.state.iterations.count;
+    let last = ledger.state.iterations.count;
     for iteration in (last.saturating_sub(RECEIPTS) + 1..=last).rev() {
         for name in ["receipt.json", "metrics.json"] {
-            let path = ctx.run.iteration(iteration).join(name);
+            let path = ledger.record_dir.iteration(iteration).join(name);
             add(format!("{run}/iterations/{iteration}/{name}"), read(&path), LOG_MAX);
         }
     }

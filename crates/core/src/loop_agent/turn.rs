@@ -2,7 +2,7 @@
 
 use super::jobs::Jobs;
 use super::result::LoopResult;
-use crate::context::CancelToken;
+use crate::cancel::CancelToken;
 use ralph_loop_protocol::outcome::{EndReason, ErrorCode, RunError};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

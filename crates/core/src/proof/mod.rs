@@ -4,5 +4,6 @@
 pub(crate) mod environment;
 pub(crate) mod harness_files;
 pub(crate) mod installed_marks;
+pub(crate) mod prove_commit;
 pub(crate) mod surroundings;
 pub(crate) mod unrecorded;

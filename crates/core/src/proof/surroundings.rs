@@ -230,7 +230,7 @@ mod tests {
         let found = differences(&before, &fingerprint_now()).join("\n");
         for word in [
             "`grep`, which checks may use, is not the one",
-            "`jtest`, which checks may use, came",
+            "`jtest`, which checks may use, appeared",
             "`~/.npmrc`",
             "`~/.gitconfig`",
             "usercustomize",

@@ -2,10 +2,10 @@
 //! each session. A file that lost or changed content is restored afterwards; the agent's version is kept next
 //! to it.
 
-use crate::context::Context;
 use crate::error::DriveError;
+use crate::ledger::Ledger;
 use crate::record::file_stamp::FileStamp;
-use crate::record::guardrails::GUARDRAILS;
+use crate::record::guardrails::{self, GUARDRAILS};
 use ralph_loop_journal::JournalError;
 use ralph_loop_journal::folder::artifacts;
 use ralph_loop_journal::folder::layout::RalphDir;
@@ -27,60 +27,59 @@ pub(crate) struct AppendOnlyFiles {
     stamps: [Option<FileStamp>; 3],
 }
 
-impl Context {
-    fn copy_of(&self, name: &str) -> Option<PathBuf> {
-        let old = self.journal.places().spare.clone();
-        let folder = old.or_else(|| self.run.ralph_dir().is_none().then(|| self.run.grown()))?;
-        std::fs::create_dir_all(&folder).ok()?;
-        Some(folder.join(name))
-    }
+fn copy_of(ledger: &Ledger, name: &str) -> Option<PathBuf> {
+    let old = ledger.journal.places().spare.clone();
+    let folder =
+        old.or_else(|| ledger.record_dir.ralph_dir().is_none().then(|| ledger.record_dir.grown()))?;
+    std::fs::create_dir_all(&folder).ok()?;
+    Some(folder.join(name))
+}
 
-    /// Updates the copies before a session.
-    pub fn copy_append_only(&self) -> AppendOnlyFiles {
-        let mut grown = AppendOnlyFiles::default();
-        for ((name, length), stamp) in NAMES.iter().zip(&mut grown.lengths).zip(&mut grown.stamps) {
-            *stamp = FileStamp::of(&self.dir.join(name));
-            let Some(copy) = self.copy_of(name) else { continue };
-            // A file that can't be copied isn't watched.
-            *length = catch_up(&self.dir, name, &copy).ok();
-        }
-        grown
+/// Updates the copies before a session.
+pub(crate) fn copy_append_only(ledger: &Ledger) -> AppendOnlyFiles {
+    let mut grown = AppendOnlyFiles::default();
+    for ((name, length), stamp) in NAMES.iter().zip(&mut grown.lengths).zip(&mut grown.stamps) {
+        *stamp = FileStamp::of(&ledger.dir.join(name));
+        let Some(copy) = copy_of(ledger, name) else { continue };
+        // A file that can't be copied isn't watched.
+        *length = catch_up(&ledger.dir, name, &copy).ok();
     }
+    grown
+}
 
-    /// Restores changed files after a session, keeping what was appended.
-    pub fn check_append_only(&mut self, grown: &AppendOnlyFiles) -> Result<(), DriveError> {
-        for ((name, length), stamp) in NAMES.iter().zip(grown.lengths).zip(grown.stamps) {
-            let (Some(length), Some(copy)) = (length, self.copy_of(name)) else { continue };
-            let path = self.dir.join(name);
-            // Untouched, the usual case: skips the comparison, however long the log is.
-            if stamp.is_some() && FileStamp::of(&path) == stamp {
-                continue;
-            }
-            if length == 0 || still_begins_with(&self.dir, name, &copy, length) {
-                continue;
-            }
-            let kept = std::fs::read(&copy).map_err(|e| JournalError::file("read", &copy, e))?;
-            // What the user removed stays removed.
-            let left = match *name {
-                GUARDRAILS => self.without_removed_guardrails(&String::from_utf8_lossy(&kept)),
-                _ => None,
-            };
-            if let Some(left) = &left
-                && self.dir.read_text(name, FILE_MAX).starts_with(left.trim_end())
-            {
-                continue;
-            }
-            let mut what = format!("`.ralph/{name}`, which may only grow");
-            if let Some(edited) = self.dir.read(name, FILE_MAX) {
-                let aside = self.run.path().join(format!("{name}.edited"));
-                artifacts::write_atomic(&aside, &edited)?;
-                what.push_str(&format!("; what was written over it is kept as `{}`", aside.display()));
-            }
-            self.dir.write(name, left.as_ref().map_or(kept.as_slice(), |left| left.as_bytes()))?;
-            self.record(EventBody::Restored { what })?;
+/// Restores changed files after a session, keeping what was appended.
+pub(crate) fn check_append_only(ledger: &mut Ledger, grown: &AppendOnlyFiles) -> Result<(), DriveError> {
+    for ((name, length), stamp) in NAMES.iter().zip(grown.lengths).zip(grown.stamps) {
+        let (Some(length), Some(copy)) = (length, copy_of(ledger, name)) else { continue };
+        let path = ledger.dir.join(name);
+        // Untouched, the usual case: skips the comparison, however long the log is.
+        if stamp.is_some() && FileStamp::of(&path) == stamp {
+            continue;
         }
-        Ok(())
+        if length == 0 || still_begins_with(&ledger.dir, name, &copy, length) {
+            continue;
+        }
+        let kept = std::fs::read(&copy).map_err(|e| JournalError::file("read", &copy, e))?;
+        // What the user removed stays removed.
+        let left = match *name {
+            GUARDRAILS => guardrails::without_removed_guardrails(ledger, &String::from_utf8_lossy(&kept)),
+            _ => None,
+        };
+        if let Some(left) = &left
+            && ledger.dir.read_text(name, FILE_MAX).starts_with(left.trim_end())
+        {
+            continue;
+        }
+        let mut what = format!("`.ralph/{name}`, which may only grow");
+        if let Some(edited) = ledger.dir.read(name, FILE_MAX) {
+            let aside = ledger.record_dir.path().join(format!("{name}.edited"));
+            artifacts::write_atomic(&aside, &edited)?;
+            what.push_str(&format!("; what was written over it is kept as `{}`", aside.display()));
+        }
+        ledger.dir.write(name, left.as_ref().map_or(kept.as_slice(), |left| left.as_bytes()))?;
+        ledger.record(EventBody::Restored { what })?;
     }
+    Ok(())
 }
 
 /// Appends a file's new content to its copy; starts over if the file was rotated.

@@ -1,7 +1,7 @@
 //! Writes changelogs: one entry per iteration in `.ralph/changelog/<agent>.md` and `global.md`.
 
-use crate::context::Context;
 use crate::error::DriveError;
+use crate::ledger::Ledger;
 use ralph_loop_domain::state::Current;
 use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_protocol::display::text::{count, duration};
@@ -9,8 +9,8 @@ use ralph_loop_protocol::event::Verdict;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-pub(crate) fn append(ctx: &Context, current: &Current, verdict: Verdict) -> Result<(), DriveError> {
-    let state = &ctx.state;
+pub(crate) fn append(ledger: &Ledger, current: &Current, verdict: Verdict) -> Result<(), DriveError> {
+    let state = &ledger.state;
     let run = &state.spec.run_id;
     let n = current.iteration;
     let heading = format!("## {run} · iteration {n} · {}", current.agent);
@@ -60,13 +60,13 @@ pub(crate) fn append(ctx: &Context, current: &Current, verdict: Verdict) -> Resu
         }
     }
     let _ = writeln!(entry, "- logs: [iteration](../runs/{run}/iterations/{n}/)\n");
-    let entry = ctx.redact_for_display(&entry);
+    let entry = ledger.redact_for_display(&entry);
     for file in [format!("changelog/{}.md", current.agent), "changelog/global.md".into()] {
         // After a restart, the same iteration may be judged again.
-        if ends_with_entry(&ctx.home, &file, &heading) {
+        if ends_with_entry(&ledger.home, &file, &heading) {
             continue;
         }
-        ctx.home.append(&file, &entry)?;
+        ledger.home.append(&file, &entry)?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! A plan's `progress.txt`: a curated top that sessions keep short, and append-only entries below a line.
 
-use crate::context::Context;
 use crate::error::DriveError;
+use crate::ledger::Ledger;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_journal::JournalError;
 use ralph_loop_journal::folder::artifacts;
@@ -61,27 +61,25 @@ fn restored(before: &str, now: &str) -> Option<String> {
     Some(text)
 }
 
-impl Context {
-    /// Restores entries that a session removed or changed; its version is kept in the record.
-    pub(crate) fn check_plan_progress(&mut self, before: Option<&str>) -> Result<(), DriveError> {
-        let (Some(before), Some(now)) = (before, read(&self.state)) else { return Ok(()) };
-        let Some(text) = restored(before, &now) else { return Ok(()) };
-        let Some(path) = path(&self.state.spec.task) else { return Ok(()) };
-        let aside = self.run.path().join("progress.txt.edited");
-        artifacts::write_atomic(&aside, &self.redactor.bytes(now.as_bytes()))?;
-        let top = &self.state.spec.workspace;
-        let written = SafeDir::open(top).and_then(|top| top.write(&path, text.as_bytes()));
-        written.map_err(|e| JournalError::file("write", &top.join(&path), e))?;
-        self.error_entry(
-            &format!("`{path}` may only grow below its first line of dashes"),
-            "entries of earlier sessions were changed or removed; they are back",
-        );
-        let what = format!(
-            "the entries of `{path}`, which may only grow; what was written over them is kept as `{}`",
-            aside.display()
-        );
-        self.record(EventBody::Restored { what }).map(|_| ())
-    }
+/// Restores entries that a session removed or changed; its version is kept in the record.
+pub(crate) fn check_plan_progress(ledger: &mut Ledger, before: Option<&str>) -> Result<(), DriveError> {
+    let (Some(before), Some(now)) = (before, read(&ledger.state)) else { return Ok(()) };
+    let Some(text) = restored(before, &now) else { return Ok(()) };
+    let Some(path) = path(&ledger.state.spec.task) else { return Ok(()) };
+    let aside = ledger.record_dir.path().join("progress.txt.edited");
+    artifacts::write_atomic(&aside, &ledger.redactor.bytes(now.as_bytes()))?;
+    let top = &ledger.state.spec.workspace;
+    let written = SafeDir::open(top).and_then(|top| top.write(&path, text.as_bytes()));
+    written.map_err(|e| JournalError::file("write", &top.join(&path), e))?;
+    ledger.error_entry(
+        &format!("`{path}` may only grow below its first line of dashes"),
+        "entries of earlier sessions were changed or removed; they are back",
+    );
+    let what = format!(
+        "the entries of `{path}`, which may only grow; what was written over them is kept as `{}`",
+        aside.display()
+    );
+    ledger.record(EventBody::Restored { what }).map(|_| ())
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
-//! Continuing, moving and replaying a run.
+//! Opening, moving and replaying a run.
 
-pub(crate) mod baseline;
-pub(crate) mod integrity;
+mod open;
 pub mod relocate;
 pub mod replay;
 pub(crate) mod run_writer;

@@ -2,12 +2,12 @@
 
 use crate::error::DriveError;
 use crate::resume::run_writer::over_named_spec;
-use crate::step::prepare::protected_patterns;
+use crate::steps::prepare::protected_patterns;
 use ralph_loop_domain::decide::decide;
 use ralph_loop_domain::ports::{Baseline, Clock};
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::{RunState, Stage};
-use ralph_loop_domain::step::Step;
+use ralph_loop_domain::step::{Left, Step};
 use ralph_loop_journal::folder::snapshot;
 use ralph_loop_journal::journal::{Journal, RunPaths};
 use ralph_loop_protocol::event::{EventBody, Moved};
@@ -32,7 +32,7 @@ pub fn protected(spec: &RunSpec) -> Vec<String> {
 fn lost(state: &RunState) -> Option<u32> {
     let worked = state.iterations.current.as_ref().filter(|current| current.stage == Stage::Worked);
     // What a void session leads to (a cooldown, a dropped agent) needs none of its files.
-    worked.filter(|_| decide(state) != Step::Void).map(|current| current.iteration)
+    worked.filter(|_| decide(state) != Step::Checkpoint(Left::Void)).map(|current| current.iteration)
 }
 
 /// Journals the new spec and baseline. A session whose work was lost doesn't count: judged by these files it

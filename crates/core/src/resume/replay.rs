@@ -2,8 +2,8 @@
 //! model, runs no command, changes nothing.
 
 use crate::prompt::{self, PromptFiles};
-use crate::step::stuck_signs;
-use ralph_loop_domain::decide::{Step, decide, judge};
+use crate::steps::stuck_signals;
+use ralph_loop_domain::decide::{DoneReason, Due, Help, Left, NextSession, Step, decide, judge};
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_journal::JournalError;
@@ -126,7 +126,7 @@ impl<'a> Replayed<'a> {
                     }
                 }
                 if let Some(current) = self.state.iterations.current.clone() {
-                    let today = stuck_signs::score(&self.state, &current, failure.as_ref(), evidence);
+                    let today = stuck_signals::score(&self.state, &current, failure.as_ref(), evidence);
                     if (today.loop_score - signals.loop_score).abs() > 0.001 {
                         let told = |score: f64, why: &[String]| {
                             one_line(&format!("{score:.2}: {}", why.join("; ")), 300)
@@ -235,30 +235,30 @@ fn expected(body: &EventBody) -> Option<Fits<'_>> {
         EventBody::Prepared { .. } => Box::new(|step| *step == Step::Prepare),
         EventBody::IterationStarted { iteration, attempt, agent, model, role, .. } => {
             Box::new(move |step| match step {
-                Step::Work { iteration: i, attempt: t, agent: a, model: m, role: r, .. } => {
+                Step::Work(NextSession { iteration: i, attempt: t, agent: a, model: m, role: r, .. }) => {
                     (i, t, a, m, r) == (iteration, attempt, agent, model, role)
                 }
                 _ => false,
             })
         }
-        EventBody::Checkpointed { again: false, .. } => Box::new(|step| *step == Step::Checkpoint),
+        EventBody::Checkpointed { again: false, .. } => {
+            Box::new(|step| *step == Step::Checkpoint(Left::Work))
+        }
         EventBody::CheckFinished { result, .. } => Box::new(move |step| match step {
-            Step::Verify { checks } | Step::Recheck { checks } => checks.contains(&result.name),
+            Step::Verify { checks } => checks.contains(&result.name),
             _ => false,
         }),
-        EventBody::IterationVoided { .. } => Box::new(|step| *step == Step::Void),
+        EventBody::IterationVoided { .. } => Box::new(|step| *step == Step::Checkpoint(Left::Void)),
         EventBody::WaitStarted { .. } => {
-            Box::new(|step| matches!(step, Step::Wait { .. } | Step::LookAtChecks | Step::LookAtReview))
+            Box::new(|step| matches!(step, Step::Wait { .. } | Step::Publish(Due::Checks | Due::Review)))
         }
-        EventBody::Mitigated { rung, .. } => {
-            Box::new(move |step| matches!(step, Step::Mitigate { rung: today } if today == rung))
-        }
-        EventBody::Criticised(_) => Box::new(|step| *step == Step::Criticise),
+        EventBody::Mitigated { rung, .. } => Box::new(move |step| *step == Step::Recover(Help::Rung(*rung))),
+        EventBody::Criticised(_) => Box::new(|step| *step == Step::Recover(Help::Critic)),
         EventBody::ProofStarted { .. } => Box::new(|step| *step == Step::Prove),
         EventBody::NeedsHuman { reason, .. } => Box::new(move |step| match step {
-            Step::AskPerson(need) => need.reason == *reason,
+            Step::AskUser(need) => need.reason == *reason,
             // A final check that needs the user says so in its event.
-            Step::Prove | Step::Push | Step::Publish | Step::LookAtChecks | Step::LookAtReview => true,
+            Step::Prove | Step::Publish(Due::Push | Due::HandOver | Due::Checks | Due::Review) => true,
             _ => false,
         }),
         EventBody::Finished { reason, .. } => {
@@ -290,30 +290,30 @@ fn words_of(body: &EventBody) -> String {
 /// Today's decision as text.
 fn words(step: &Step) -> String {
     match step {
-        Step::Work { iteration, attempt, agent, model, .. } => {
+        Step::Work(NextSession { iteration, attempt, agent, model, .. }) => {
             let model = model.as_deref().map_or_else(String::new, |model| format!(" with {model}"));
             format!("iteration {iteration} (try {attempt}) by {agent}{model}")
         }
-        Step::Verify { checks } | Step::Recheck { checks } => format!("checks: {}", checks.join(", ")),
-        Step::Mitigate { rung } => format!("recovery: {}", rung_word(*rung)),
-        Step::AskPerson(need) => format!("ask a person: {}", one_line(&need.message, 120)),
+        Step::Verify { checks } => format!("checks: {}", checks.join(", ")),
+        Step::Recover(Help::Rung(rung)) => format!("recovery: {}", rung_word(*rung)),
+        Step::AskUser(need) => format!("ask a person: {}", one_line(&need.message, 120)),
         Step::Wait { reason, .. } => format!("wait: {}", one_line(reason, 120)),
         Step::Finish { reason, .. } => format!("end: {}", reason.as_str()),
         Step::Prepare => "prepare".into(),
-        Step::CloseInterrupted => "close the session that was cut off".into(),
-        Step::Void => "let the session not count".into(),
-        Step::Checkpoint => "record the files".into(),
+        Step::Checkpoint(Left::Interruption) => "close the session that was cut off".into(),
+        Step::Checkpoint(Left::Void) => "let the session not count".into(),
+        Step::Checkpoint(Left::Work) => "record the files".into(),
         Step::Judge => "judge the iteration".into(),
-        Step::Diagnose => "ask the doctor".into(),
-        Step::Criticise => "ask the critic".into(),
-        Step::AwaitPerson => "wait for a person's answer".into(),
+        Step::Recover(Help::Doctor) => "ask the doctor".into(),
+        Step::Recover(Help::Critic) => "ask the critic".into(),
+        Step::Done(DoneReason::NeedsUser) => "wait for a person's answer".into(),
         Step::Prove => "the final check".into(),
-        Step::Push => "push".into(),
-        Step::Publish => "hand over".into(),
-        Step::LookAtChecks => "look at the checks of the pull request".into(),
-        Step::LookAtReview => "look at the review".into(),
-        Step::UpdatePr => "write into the pull request".into(),
-        Step::Done => "nothing: it is over".into(),
+        Step::Publish(Due::Push) => "push".into(),
+        Step::Publish(Due::HandOver) => "hand over".into(),
+        Step::Publish(Due::Checks) => "look at the checks of the pull request".into(),
+        Step::Publish(Due::Review) => "look at the review".into(),
+        Step::Publish(Due::Update) => "write into the pull request".into(),
+        Step::Done(DoneReason::Ended) => "nothing: it is over".into(),
     }
 }
 

@@ -6,7 +6,7 @@ use nix::sys::prctl;
 use ralph_loop_agents::ScriptedAgent;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_core::{
-    CancelToken, Completion, Driver, Helpers, LoopAgent, LoopAgentBuilder, Refusals, RunPorts,
+    CancelToken, Completion, Helpers, LoopAgent, LoopAgentBuilder, Refusals, Run, RunPorts,
 };
 use ralph_loop_domain::ports::Clock as _;
 use ralph_loop_domain::redact::Redactor;
@@ -104,9 +104,9 @@ fn two_runs_at_once() {
         let (folder, meet) = (temp.path().join(name), Arc::clone(&meet));
         std::thread::spawn(move || {
             std::fs::create_dir(&folder).unwrap();
-            let driver = drive(&folder, name);
+            let run = open(&folder, name);
             meet.wait();
-            driver.run()
+            ralph_loop_core::driver::drive(run)
         })
     });
     let results = runs.map(|run| run.join().unwrap());
@@ -175,7 +175,7 @@ fn failed_push() {
 }
 
 /// Everything that makes a run, in `folder`, put together by hand.
-fn drive(folder: &Path, name: &str) -> Driver {
+fn open(folder: &Path, name: &str) -> Run {
     let root = folder.join("repo");
     make_repo(&root);
     let (state, other) = (folder.join("state"), if name == "left" { "right" } else { "left" });
@@ -243,7 +243,7 @@ fn drive(folder: &Path, name: &str) -> Driver {
         version: Some("embedded 1".into()),
         vars,
     };
-    Driver::create(spec, parts).unwrap()
+    Run::create(spec, parts).unwrap()
 }
 
 fn make_repo(root: &Path) {

@@ -1,4 +1,4 @@
-//! Tests of what this crate offers, in one program, so that it is linked once.
+//! Tests of this crate, in one program, so that it is linked once.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,7 +1,8 @@
-//! A driver used by a caller: stepped, moved between threads, dropped, observed by several.
+//! A run used by a caller: stepped, moved between threads, dropped, observed by several.
 
 use crate::support::{Machine, three_sessions};
-use ralph_loop_core::{Driver, Observer, Progress, RunPorts, SessionProgress};
+use ralph_loop_core::driver::{drive, step};
+use ralph_loop_core::{Observer, Progress, Run, RunPorts, SessionProgress};
 use ralph_loop_domain::ports::Stream;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_protocol::event::{Event, EventBody};
@@ -28,8 +29,8 @@ fn every_observer_gets_every_event_in_order() {
     let heard = Heard::default();
     let observers: Vec<Box<dyn Observer>> =
         vec![Box::new(Scribe("first", heard.clone())), Box::new(Scribe("second", heard.clone()))];
-    let parts = RunPorts { observers, ..machine.parts() };
-    assert!(Driver::create(machine.spec(), parts).unwrap().run().success);
+    let ports = RunPorts { observers, ..machine.ports() };
+    assert!(drive(Run::create(machine.spec(), ports).unwrap()).success);
     let expected: Vec<String> =
         machine.kinds().iter().flat_map(|kind| [format!("first {kind}"), format!("second {kind}")]).collect();
     assert_eq!(*heard.lock().unwrap(), expected);
@@ -38,8 +39,8 @@ fn every_observer_gets_every_event_in_order() {
 #[test]
 fn observers_are_optional() {
     let machine = Machine::new(three_sessions);
-    let parts = RunPorts { observers: Vec::new(), ..machine.parts() };
-    assert!(Driver::create(machine.spec(), parts).unwrap().run().success);
+    let ports = RunPorts { observers: Vec::new(), ..machine.ports() };
+    assert!(drive(Run::create(machine.spec(), ports).unwrap()).success);
 }
 
 #[test]
@@ -47,26 +48,26 @@ fn manual_steps_equal_a_run() {
     let whole = Machine::new(three_sessions);
     whole.run();
     let machine = Machine::new(three_sessions);
-    let mut driver = Driver::create(machine.spec(), machine.parts()).unwrap();
+    let mut run = Run::create(machine.spec(), machine.ports()).unwrap();
     let mut steps = 0;
     // Each step on a separate thread.
-    let (driver, last) = loop {
+    let (mut run, last) = loop {
         let (back, progress) = std::thread::spawn(move || {
-            let progress = driver.step();
-            (driver, progress)
+            let progress = step(&mut run);
+            (run, progress)
         })
         .join()
         .unwrap();
-        driver = back;
+        run = back;
         steps += 1;
         match progress {
-            Ok(Progress::More) => assert!(steps < 100, "it never ends"),
-            Ok(Progress::Rest) => break (driver, Ok(())),
-            Err(error) => break (driver, Err(error)),
+            Ok(Progress::Continue) => assert!(steps < 100, "it never ends"),
+            Ok(Progress::Idle) => break (run, Ok(())),
+            Err(error) => break (run, Err(error)),
         }
     };
-    assert!(driver.state().result.finished.is_some());
-    let result = driver.finish(last);
+    assert!(run.state().result.finished.is_some());
+    let result = run.close(last);
     assert_eq!((result.success, result.reason, result.iterations), (true, EndReason::Completed, 3));
     assert_eq!(machine.kinds(), whole.kinds());
 }
@@ -75,8 +76,8 @@ fn manual_steps_equal_a_run() {
 #[test]
 fn drivers_of_older_versions_are_counted_too() {
     let machine = Machine::new(three_sessions);
-    drop(Driver::create(machine.spec(), machine.parts()).unwrap());
-    drop(Driver::resume(machine.parts()).unwrap());
+    drop(Run::create(machine.spec(), machine.ports()).unwrap());
+    drop(Run::resume(machine.ports()).unwrap());
     for path in [machine.journal(), machine.temp.path().join("seal.jsonl")] {
         let text = std::fs::read_to_string(&path).unwrap();
         let mut old: Vec<serde_json::Value> =
@@ -88,23 +89,23 @@ fn drivers_of_older_versions_are_counted_too() {
         }
         std::fs::write(&path, old.iter().map(|event| format!("{event}\n")).collect::<String>()).unwrap();
     }
-    let driver = Driver::resume(machine.parts()).unwrap();
-    assert_eq!(driver.lease().epoch, Some(Epoch(3)));
-    assert_eq!(driver.state().epoch, Epoch(3));
+    let run = Run::resume(machine.ports()).unwrap();
+    assert_eq!(run.lease().epoch, Some(Epoch(3)));
+    assert_eq!(run.state().epoch, Epoch(3));
 }
 
 #[test]
 fn a_driver_dropped_after_any_step_is_resumed_by_the_next() {
     let machine = Machine::new(three_sessions);
-    let mut driver = Driver::create(machine.spec(), machine.parts()).unwrap();
+    let mut run = Run::create(machine.spec(), machine.ports()).unwrap();
     let mut lives = 1;
-    while driver.step().unwrap() == Progress::More {
-        drop(driver);
-        driver = Driver::resume(machine.parts()).unwrap();
+    while step(&mut run).unwrap() == Progress::Continue {
+        drop(run);
+        run = Run::resume(machine.ports()).unwrap();
         lives += 1;
         assert!(lives < 100, "it never ends");
     }
-    let result = driver.finish(Ok(()));
+    let result = run.close(Ok(()));
     assert_eq!((result.success, result.iterations), (true, 3));
     let started: Vec<DriverLease> = machine
         .events()

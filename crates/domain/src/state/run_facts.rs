@@ -42,6 +42,9 @@ pub struct RunFacts {
     /// Check results at the start, before the first session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_checks: Option<BaselineChecks>,
+    /// The checks at the start lacked something of the environment: they run again before the first session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub baseline_due: bool,
     /// Fingerprints of local programs and settings that checks depend on, from the start.
     #[serde(default)]
     pub surroundings: BTreeMap<String, String>,
@@ -91,6 +94,7 @@ impl RunFacts {
             spec_place: None,
             baseline: None,
             baseline_checks: None,
+            baseline_due: false,
             surroundings: BTreeMap::new(),
             iterations: IterationFacts::default(),
             work: WorkFacts::default(),

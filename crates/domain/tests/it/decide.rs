@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use ralph_loop_domain::budget_warning::budget_warnings;
-use ralph_loop_domain::decide::{Step, consequences, decide, judge};
+use ralph_loop_domain::decide::{DoneReason, Due, Left, NextSession, Step, consequences, decide, judge};
 use ralph_loop_domain::ports::{Ask, Baseline, StopCause};
 use ralph_loop_domain::proof::{HarnessChange, HarnessSource, TestsQuestion};
 use ralph_loop_domain::repo::protect::{ProtectedChange, ProtectedKind};
@@ -13,6 +13,7 @@ use ralph_loop_protocol::event::{
     CheckResult, Event, EventBody, FileChange, ProofApproved, RefMove, SessionEnd, Verdict,
 };
 use ralph_loop_protocol::id::{Digest, Seq};
+use ralph_loop_protocol::lease::DriverLease;
 use ralph_loop_protocol::money::{Cost, Usage, Usd};
 use ralph_loop_protocol::outcome::{EndReason, HumanReason};
 use ralph_loop_task::config::{Completion, ConfigFile};
@@ -90,7 +91,8 @@ impl Run {
     }
 
     fn started(&mut self) -> &mut Self {
-        let Step::Work { iteration, attempt, agent, model, role, skipped } = decide(&self.0) else {
+        let Step::Work(NextSession { iteration, attempt, agent, model, role, skipped }) = decide(&self.0)
+        else {
             panic!("no work comes next, but {:?}", decide(&self.0))
         };
         self.event(EventBody::IterationStarted {
@@ -217,7 +219,7 @@ impl Run {
         };
         let question = TestsQuestion { changed: vec![changed], ..TestsQuestion::default() };
         self.proven_or_asks(false, Some(Box::new(question)));
-        let Step::AskPerson(need) = decide(&self.0) else { panic!("{:?}", decide(&self.0)) };
+        let Step::AskUser(need) = decide(&self.0) else { panic!("{:?}", decide(&self.0)) };
         assert!(need.reason == HumanReason::TestsChanged && need.reason.needs_approval());
         self.event(EventBody::NeedsHuman { reason: need.reason, message: need.message })
     }
@@ -263,11 +265,11 @@ fn run_goes_from_prepare_to_a_proven_end() {
     assert_eq!(run.iteration("t1", false, false, true), Verdict::ChecksFail);
     assert_eq!(run.iteration("t2", true, true, true), Verdict::Candidate);
     run.proven(true);
-    assert_eq!(decide(&run.0), Step::Publish);
+    assert_eq!(decide(&run.0), Step::Publish(Due::HandOver));
     run.event(EventBody::Published { branch: "b".into(), commit: "c".into(), pr_url: None });
     assert_eq!(run.finish_reason(), EndReason::Completed);
     run.event(EventBody::Finished { reason: EndReason::Completed, summary: String::new() });
-    assert_eq!(decide(&run.0), Step::Done);
+    assert_eq!(decide(&run.0), Step::Done(DoneReason::Ended));
 }
 
 #[test]
@@ -295,7 +297,7 @@ fn a_promise_alone_never_ends_a_run() {
     let mut run = Run::prepared();
     assert_eq!(run.iteration("t1", true, false, true), Verdict::FalsePromise);
     assert_eq!(run.iteration("t2", true, true, false), Verdict::FalsePromise);
-    assert!(matches!(decide(&run.0), Step::Work { iteration: 3, .. }));
+    assert!(matches!(decide(&run.0), Step::Work(NextSession { iteration: 3, .. })));
 }
 
 #[test]
@@ -411,7 +413,7 @@ fn changed_protected_paths_are_never_done() {
     run.event(EventBody::ProtectedChanged { iteration: 1, changes, left_out: 0 });
     run.checked("tests", true).checked("lint", true);
     assert_eq!(run.judged(), Verdict::ProtectedChanged);
-    assert!(matches!(decide(&run.0), Step::Work { .. }));
+    assert!(matches!(decide(&run.0), Step::Work(_)));
 }
 
 #[test]
@@ -473,12 +475,12 @@ fn a_wait_for_limits_is_cut_at_its_limit() {
 fn six_empty_sessions_are_enough() {
     let mut run = Run::prepared();
     for n in 1..=6 {
-        assert!(!matches!(decide(&run.0), Step::AskPerson(_)), "after {n}");
+        assert!(!matches!(decide(&run.0), Step::AskUser(_)), "after {n}");
         run.started().ended(SessionEnd::Empty, false);
         let iteration = run.0.iterations.current.as_ref().unwrap().iteration;
         run.event(EventBody::IterationVoided { iteration, reason: "empty answer".into() });
     }
-    let Step::AskPerson(need) = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
+    let Step::AskUser(need) = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
     assert!(need.message.contains("`ralph probe "), "{need:?}");
 }
 
@@ -489,11 +491,11 @@ fn agents_take_turns_and_the_first_returns_when_its_rest_is_over() {
     run.started();
     assert_eq!(run.0.agents.last_agent.as_ref().unwrap().as_str(), "a");
     run.ended(SessionEnd::RateLimited { reset_at: Some(until), reason: "limit".into() }, false);
-    assert_eq!(decide(&run.0), Step::Void);
+    assert_eq!(decide(&run.0), Step::Checkpoint(Left::Void));
     for event in consequences(&run.0, run.0.now) {
         run.event(event);
     }
-    let Step::Work { iteration, attempt, agent, skipped, .. } = decide(&run.0) else { panic!() };
+    let Step::Work(NextSession { iteration, attempt, agent, skipped, .. }) = decide(&run.0) else { panic!() };
     assert_eq!((iteration, attempt, agent.as_str(), skipped.len()), (1, 2, "b", 0));
     let later = Some(until + SignedDuration::from_secs(60));
     run.started().ended(SessionEnd::RateLimited { reset_at: later, reason: "limit".into() }, false);
@@ -503,7 +505,7 @@ fn agents_take_turns_and_the_first_returns_when_its_rest_is_over() {
     let Step::Wait { until: Some(wait), .. } = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
     assert_eq!(wait, until + SignedDuration::from_secs(2), "exactly until the reset, and a little");
     run.0.tick(wait);
-    let Step::Work { iteration, agent, skipped, .. } = decide(&run.0) else { panic!() };
+    let Step::Work(NextSession { iteration, agent, skipped, .. }) = decide(&run.0) else { panic!() };
     assert_eq!(
         (iteration, agent.as_str(), skipped.len()),
         (1, "a", 0),
@@ -522,7 +524,7 @@ fn agents_that_never_answered_end_the_run_after_the_first_round() {
     };
     let mut run = Run::prepared();
     unreachable(&mut run);
-    assert!(matches!(decide(&run.0), Step::Work { .. }), "the other agent is tried");
+    assert!(matches!(decide(&run.0), Step::Work(_)), "the other agent is tried");
     run.started().ended(SessionEnd::Auth { reason: "log in with `b login`".into() }, false);
     for event in consequences(&run.0, run.0.now) {
         run.event(event);
@@ -574,20 +576,20 @@ fn an_empty_answer_is_tried_again_and_then_counts() {
     let mut run = Run::prepared();
     for _ in 0..2 {
         run.started().ended(SessionEnd::Empty, false);
-        assert_eq!(decide(&run.0), Step::Void);
+        assert_eq!(decide(&run.0), Step::Checkpoint(Left::Void));
         for event in consequences(&run.0, run.0.now) {
             run.event(event);
         }
     }
     run.started().ended(SessionEnd::Empty, false);
-    assert_eq!(decide(&run.0), Step::Checkpoint);
+    assert_eq!(decide(&run.0), Step::Checkpoint(Left::Work));
 }
 
 #[test]
 fn an_interrupted_session_counts_for_time_and_not_as_an_iteration() {
     let mut run = Run::prepared();
     run.started();
-    assert_eq!(decide(&run.0), Step::CloseInterrupted);
+    assert_eq!(decide(&run.0), Step::Checkpoint(Left::Interruption));
     run.ended(SessionEnd::Interrupted, false);
     for event in consequences(&run.0, run.0.now) {
         run.event(event);
@@ -596,7 +598,7 @@ fn an_interrupted_session_counts_for_time_and_not_as_an_iteration() {
         (run.0.iterations.count, run.0.spending.totals.working_ms, run.0.spending.totals.sessions),
         (0, 1000, 1)
     );
-    assert!(matches!(decide(&run.0), Step::Work { iteration: 1, attempt: 2, .. }));
+    assert!(matches!(decide(&run.0), Step::Work(NextSession { iteration: 1, attempt: 2, .. })));
 }
 
 #[test]
@@ -638,7 +640,7 @@ fn time_and_deadline_end_a_run() {
     run.change(|facts| facts.spending.totals.working_ms = 60_000);
     assert_eq!(run.finish_reason(), EndReason::Timeout);
     let mut run = Run::new(|c| c.deadline = Some(Timestamp::from_second(50).unwrap())).and_prepared();
-    assert!(matches!(decide(&run.0), Step::Work { .. }));
+    assert!(matches!(decide(&run.0), Step::Work(_)));
     run.0.tick(Timestamp::from_second(50).unwrap());
     assert_eq!(run.finish_reason(), EndReason::Timeout);
 }
@@ -651,14 +653,14 @@ fn controls_pause_stop_and_cancel_at_their_time() {
     run.judged();
     assert!(matches!(decide(&run.0), Step::Wait { until: None, .. }), "pause waits after the session");
     run.control(Control::Resume);
-    assert!(matches!(decide(&run.0), Step::Work { .. }));
+    assert!(matches!(decide(&run.0), Step::Work(_)));
     run.control(Control::Stop);
     assert_eq!(run.finish_reason(), EndReason::Stopped);
 
     let mut run = Run::prepared();
     run.started().control(Control::Cancel);
     run.ended(SessionEnd::Stopped { cause: StopCause::Cancelled }, false);
-    assert_eq!(decide(&run.0), Step::Checkpoint, "cancelled work is recorded first");
+    assert_eq!(decide(&run.0), Step::Checkpoint(Left::Work), "cancelled work is recorded first");
     run.checkpointed("t1");
     assert_eq!(run.finish_reason(), EndReason::Cancelled);
 }
@@ -679,17 +681,17 @@ fn moved_refs_and_tampering_need_approval() {
     run.event(EventBody::RefsMoved { moves, left_out: 0 });
     run.checkpointed("t1").checked("tests", true).checked("lint", true);
     run.judged();
-    let Step::AskPerson(need) = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
+    let Step::AskUser(need) = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
     run.event(EventBody::NeedsHuman { reason: need.reason, message: need.message });
     run.control(Control::Resume);
-    assert_eq!(decide(&run.0), Step::AwaitPerson, "resume alone is not enough");
+    assert_eq!(decide(&run.0), Step::Done(DoneReason::NeedsUser), "resume alone is not enough");
     run.control(Control::Approve);
     assert_eq!(decide(&run.0), Step::Prove);
 
     let mut run = Run::prepared();
     run.started().ended(SessionEnd::Completed, true);
     run.event(EventBody::Tampered { what: "config".into() });
-    assert!(matches!(decide(&run.0), Step::AskPerson(_)), "before anything is judged");
+    assert!(matches!(decide(&run.0), Step::AskUser(_)), "before anything is judged");
 }
 
 #[test]
@@ -699,9 +701,13 @@ fn changed_tests_are_approved_or_restored() {
         assert_eq!(run.iteration("t1", true, true, true), Verdict::Candidate);
         run.control(Control::Approve);
         run.asks_about_tests();
-        assert_eq!(decide(&run.0), Step::AwaitPerson, "an answer before the question answers nothing");
+        assert_eq!(
+            decide(&run.0),
+            Step::Done(DoneReason::NeedsUser),
+            "an answer before the question answers nothing"
+        );
         run.control(Control::Resume);
-        assert_eq!(decide(&run.0), Step::AwaitPerson, "resume alone is not enough");
+        assert_eq!(decide(&run.0), Step::Done(DoneReason::NeedsUser), "resume alone is not enough");
         run
     };
     let mut run = asked();
@@ -709,14 +715,14 @@ fn changed_tests_are_approved_or_restored() {
     assert!(!run.0.people.approval_pending, "refs and settings were not asked about");
     let (by, commit) = (run.0.people.tests_approved_by.clone().unwrap(), run.0.work.commit.clone().unwrap());
     run.event(EventBody::ProofApproved(ProofApproved { commit, proof: Digest::of(b"x"), by }));
-    assert_eq!(decide(&run.0), Step::Publish);
+    assert_eq!(decide(&run.0), Step::Publish(Due::HandOver));
     assert!(run.0.people.tests_approved_by.is_none());
 
     let mut run = asked();
     run.control(Control::Nudge { text: "keep them".into() });
-    assert_eq!(decide(&run.0), Step::AwaitPerson);
+    assert_eq!(decide(&run.0), Step::Done(DoneReason::NeedsUser));
     run.control(Control::Resume);
-    assert!(matches!(decide(&run.0), Step::Work { iteration: 2, .. }));
+    assert!(matches!(decide(&run.0), Step::Work(NextSession { iteration: 2, .. })));
     assert!(run.0.people.nudges.iter().any(|nudge| nudge.contains("t.py")), "{:?}", run.0.people.nudges);
     run.control(Control::Approve);
     assert!(run.0.people.tests_approved_by.is_none(), "the question is answered");
@@ -724,12 +730,12 @@ fn changed_tests_are_approved_or_restored() {
     let mut run = asked();
     run.control(Control::Edit { task: "another one".into() });
     run.control(Control::Approve);
-    assert!(run.0.people.tests_approved_by.is_none() && matches!(decide(&run.0), Step::Work { .. }));
+    assert!(run.0.people.tests_approved_by.is_none() && matches!(decide(&run.0), Step::Work(_)));
 
     let mut run = asked();
     run.event(EventBody::Tampered { what: "config".into() });
     run.control(Control::Approve);
-    let Step::AskPerson(need) = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
+    let Step::AskUser(need) = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
     assert_eq!(need.reason, HumanReason::Tampered, "only the tests were approved");
 }
 
@@ -739,7 +745,7 @@ fn fetched_refs_are_reported_without_approval() {
     let moves =
         vec![RefMove { name: "refs/remotes/origin/main".into(), from: None, to: None, needs_person: false }];
     run.event(EventBody::RefsMoved { moves, left_out: 0 });
-    assert!(matches!(decide(&run.0), Step::Work { .. }));
+    assert!(matches!(decide(&run.0), Step::Work(_)));
 }
 
 #[test]
@@ -786,11 +792,11 @@ fn asking(run: &mut Run, tree: &str, ask: Ask) {
 fn agents_question_is_asked_after_the_verdict() {
     let mut run = Run::prepared();
     asking(&mut run, "t1", Ask::Pause { reason: "which database?".into() });
-    let Step::AskPerson(need) = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
+    let Step::AskUser(need) = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
     assert_eq!(need.reason, HumanReason::AgentAsks);
     assert!(need.message.contains("which database?") && !need.reason.needs_approval());
     run.event(EventBody::NeedsHuman { reason: need.reason, message: need.message });
-    assert_eq!(decide(&run.0), Step::AwaitPerson);
+    assert_eq!(decide(&run.0), Step::Done(DoneReason::NeedsUser));
 }
 
 #[test]
@@ -798,7 +804,7 @@ fn giving_up_needs_two_sessions_in_a_row() {
     let give_up = || Ask::GiveUp { reason: "no network".into() };
     let mut run = Run::new(|c| c.max_iterations = Some(9)).and_prepared();
     asking(&mut run, "t1", give_up());
-    assert!(matches!(decide(&run.0), Step::Work { .. }), "once is a word, not evidence");
+    assert!(matches!(decide(&run.0), Step::Work(_)), "once is a word, not evidence");
     assert!(
         run.0.people.nudges.iter().any(|n| n.contains("no network")),
         "the next session gets it: {:?}",
@@ -806,16 +812,16 @@ fn giving_up_needs_two_sessions_in_a_row() {
     );
     run.iteration("t2", false, false, true);
     asking(&mut run, "t3", give_up());
-    assert!(matches!(decide(&run.0), Step::Work { .. }), "a session between did not say so");
+    assert!(matches!(decide(&run.0), Step::Work(_)), "a session between did not say so");
     asking(&mut run, "t4", give_up());
-    assert!(matches!(decide(&run.0), Step::AskPerson(_)));
+    assert!(matches!(decide(&run.0), Step::AskUser(_)));
 }
 
 #[test]
 fn rotate_request_only_starts_a_fresh_session() {
     let mut run = Run::prepared();
     asking(&mut run, "t1", Ask::Rotate { reason: "context is full".into() });
-    assert!(matches!(decide(&run.0), Step::Work { iteration: 2, .. }));
+    assert!(matches!(decide(&run.0), Step::Work(NextSession { iteration: 2, .. })));
 }
 
 #[test]
@@ -880,12 +886,12 @@ fn claims_and_proofs_of_the_old_task_do_not_end_the_run() {
     run.started().control(edit());
     run.ended(SessionEnd::Completed, true).checkpointed("t1").checked("tests", true).checked("lint", true);
     assert_eq!(run.judged(), Verdict::NotPromised);
-    assert!(matches!(decide(&run.0), Step::Work { iteration: 2, .. }));
+    assert!(matches!(decide(&run.0), Step::Work(NextSession { iteration: 2, .. })));
     assert_eq!(run.iteration("t2", true, true, true), Verdict::Candidate, "the next one has the new text");
     // During the final check.
     let commit = run.0.work.commit.clone().unwrap();
     run.event(EventBody::ProofStarted { commit, clean: true }).control(edit());
-    assert!(matches!(decide(&run.0), Step::Work { iteration: 3, .. }));
+    assert!(matches!(decide(&run.0), Step::Work(NextSession { iteration: 3, .. })));
     // If checks alone decide, the session still worked on the old text.
     let mut run = Run::new(|config| config.completion = Some(Completion::Checks)).and_prepared();
     run.started().control(edit());
@@ -899,7 +905,7 @@ fn checks_run_before_the_next_session_after_a_fix() {
     let mut run = Run::prepared();
     assert_eq!(run.iteration("t1", true, false, true), Verdict::FalsePromise);
     run.event(needs()).control(Control::Resume);
-    assert_eq!(decide(&run.0), Step::Recheck { checks: vec!["tests".into()] });
+    assert_eq!(decide(&run.0), Step::Verify { checks: vec!["tests".into()] });
     run.checked("tests", true);
     assert_eq!(decide(&run.0), Step::Prove, "the work was done all along");
     // Failing checks are work for the next session; work without a promise isn't done.
@@ -907,11 +913,11 @@ fn checks_run_before_the_next_session_after_a_fix() {
         let mut run = Run::prepared();
         run.iteration("t1", promised, false, true);
         run.event(needs()).control(Control::Resume);
-        let Step::Recheck { checks } = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
+        let Step::Verify { checks } = decide(&run.0) else { panic!("{:?}", decide(&run.0)) };
         for name in &checks {
             run.checked(name, passes);
         }
-        assert!(matches!(decide(&run.0), Step::Work { iteration: 2, .. }));
+        assert!(matches!(decide(&run.0), Step::Work(NextSession { iteration: 2, .. })));
     }
     // Repeats a final check that lacked something; if it still does, `ralph` asks the user before more work.
     let mut run = Run::prepared();
@@ -938,5 +944,21 @@ fn checks_run_before_the_next_session_after_a_fix() {
     run.event(needs()).control(Control::Resume);
     assert_eq!(decide(&run.0), Step::Prove);
     refused(&mut run);
-    assert!(matches!(decide(&run.0), Step::AskPerson(need) if need.reason == HumanReason::Setup));
+    assert!(matches!(decide(&run.0), Step::AskUser(need) if need.reason == HumanReason::Setup));
+}
+
+#[test]
+fn checks_of_the_start_that_lacked_something_run_again_in_a_resumed_run() {
+    let driver = |pid| EventBody::DriverStarted { pid, torn_bytes: 0, lease: DriverLease::default() };
+    let needs = EventBody::NeedsHuman { reason: HumanReason::Setup, message: "install it".into() };
+    let mut run = Run::new(|_| {});
+    run.event(driver(1));
+    let mut run = run.and_prepared();
+    assert!(matches!(decide(&run.0), Step::Work(_)));
+    run.event(needs).event(driver(2)).control(Control::Resume);
+    assert_eq!(decide(&run.0), Step::Prepare);
+    let mut run = run.and_prepared();
+    assert!(matches!(decide(&run.0), Step::Work(_)), "once");
+    run.event(driver(3));
+    assert!(matches!(decide(&run.0), Step::Work(_)), "they lack nothing now");
 }

@@ -1,7 +1,7 @@
 //! Recovery steps: their order, when all were tried, and what restarts them.
 
 use jiff::Timestamp;
-use ralph_loop_domain::decide::{Step, decide};
+use ralph_loop_domain::decide::{Help, NextSession, Step, decide};
 use ralph_loop_domain::ports::Baseline;
 use ralph_loop_domain::recovery::{self, Fallback, NextHelp};
 use ralph_loop_domain::state::RunState;
@@ -60,7 +60,8 @@ impl Run {
 
     /// One iteration that ends with these signals; returns the events that follow.
     fn iteration(&mut self, signals: &Signals) -> Vec<&'static str> {
-        let Step::Work { iteration, attempt, agent, model, role, skipped } = decide(&self.0) else {
+        let Step::Work(NextSession { iteration, attempt, agent, model, role, skipped }) = decide(&self.0)
+        else {
             panic!("no work comes next, but {:?}", decide(&self.0))
         };
         self.event(EventBody::IterationStarted {
@@ -122,7 +123,7 @@ impl Run {
 
     /// Tries the next rung and returns it.
     fn climb(&mut self) -> Rung {
-        let Step::Mitigate { rung } = decide(&self.0) else { panic!("{:?}", decide(&self.0)) };
+        let Step::Recover(Help::Rung(rung)) = decide(&self.0) else { panic!("{:?}", decide(&self.0)) };
         let (mut benched, mut substitute) = (None, None);
         if rung == Rung::Fallback {
             match recovery::fallback(&self.0).unwrap() {
@@ -224,7 +225,10 @@ fn a_fallback_is_a_model_first_then_an_agent_that_had_no_turn() {
         run.climb();
     }
     assert_eq!(run.0.stuck.rung, Some(Rung::Fallback));
-    assert!(matches!(decide(&run.0), Step::Work { agent, .. } if agent.as_str() == "b"), "a sits out");
+    assert!(
+        matches!(decide(&run.0), Step::Work(NextSession { agent, .. }) if agent.as_str() == "b"),
+        "a sits out"
+    );
 }
 
 #[test]

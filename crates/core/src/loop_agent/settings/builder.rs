@@ -4,14 +4,14 @@ use super::frozen::{check_records, check_workspace};
 use super::options::{BuildError, Completion, ContextFile, Limits};
 use super::source::PortSource;
 use crate::clock::SystemClock;
-use crate::driver::RunPorts;
 use crate::handle::RalphStatus;
 use crate::help::{Helpers, StuckContext};
 use crate::loop_agent::LoopAgent;
 use crate::loop_agent::agent::RuledAgent;
 use crate::loop_agent::callbacks::Callbacks;
 use crate::loop_agent::check::{Advisor, advice_fn};
-use crate::refusals::Refusals;
+use crate::ports::Refusals;
+use crate::ports::RunPorts;
 use ralph_loop_domain::ports::{Agent, Clock, Forge, GitRemote, Notifier, Sandbox, SandboxKeeper, Workspace};
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::vars::Vars;
@@ -240,15 +240,15 @@ impl LoopAgentBuilder {
         let checks = checks.into_iter().filter_map(Completion::own_check).collect();
         let (callbacks, advisor) = (std::mem::take(&mut self.callbacks), std::mem::take(&mut self.advisor));
         let record = home.record(&spec.run_id);
-        let parts = self.parts(&spec, &home, (sandbox, workspace), clock);
-        let source = PortSource { spec, home, parts: Some(parts), exists, driver: None };
+        let ports = self.ports(&spec, &home, (sandbox, workspace), clock);
+        let source = PortSource { spec, home, ports: Some(ports), exists, run: None };
         let agent = LoopAgent::of(Box::new(source), Some(record), checks);
         *agent.shared.callbacks() = callbacks;
         *agent.shared.advisor() = advisor;
         Ok(agent)
     }
 
-    fn parts(
+    fn ports(
         mut self,
         spec: &RunSpec,
         home: &StateHome,

@@ -1,11 +1,13 @@
 //! Where an agent's run comes from: built from ports, or wired by another crate.
 
-use crate::context::CancelToken;
-use crate::driver::{Driver, RunPorts};
+use crate::cancel::CancelToken;
+use crate::driver::drive_and_release;
 use crate::error::DriveError;
 use crate::help::StuckAdvisor;
 use crate::observers::Observer;
+use crate::ports::RunPorts;
 use crate::resume::run_writer::{RunWriter, WriterOptions};
+use crate::run::Run;
 use ralph_loop_domain::ports::CustomCheck;
 use ralph_loop_journal::folder::layout::{RunDir, StateHome};
 use ralph_loop_journal::folder::snapshot;
@@ -54,40 +56,40 @@ pub trait RunSource: Send {
 pub(in crate::loop_agent) struct PortSource {
     pub(in crate::loop_agent) spec: RunSpec,
     pub(in crate::loop_agent) home: StateHome,
-    pub(in crate::loop_agent) parts: Option<RunPorts>,
+    pub(in crate::loop_agent) ports: Option<RunPorts>,
     /// Whether the run exists already.
     pub(in crate::loop_agent) exists: bool,
-    pub(in crate::loop_agent) driver: Option<(Driver, RunLock)>,
+    pub(in crate::loop_agent) run: Option<(Run, RunLock)>,
 }
 
 impl RunSource for PortSource {
     fn begin(&mut self, hooks: Hooks) -> Result<RunDir, RunError> {
         let lock = self.lock()?;
-        let Some(parts) = &self.parts else { return Err(lost()) };
-        let (record, options) = (parts.places.dir.clone(), parts.writer_options());
+        let Some(ports) = &self.ports else { return Err(lost()) };
+        let (record, options) = (ports.places.dir.clone(), ports.writer_options());
         let writer =
             self.writer(&record, &options).map_err(|error| with_library_hint(error.to_run_error(None)))?;
         self.exists = true;
-        let Some(parts) = self.parts.take() else { return Err(lost()) };
-        let driver = match Driver::try_new(writer, with_hooks(parts, hooks)) {
-            Ok(driver) => driver,
+        let Some(ports) = self.ports.take() else { return Err(lost()) };
+        let run = match Run::try_open(writer, with_hooks(ports, hooks)) {
+            Ok(run) => run,
             Err(refused) => {
-                let (error, parts) = *refused;
-                self.parts = Some(without_hooks(parts));
+                let (error, ports) = *refused;
+                self.ports = Some(without_hooks(ports));
                 return Err(with_library_hint(error.to_run_error(None)));
             }
         };
         lead(&record, &lock);
-        self.driver = Some((driver, lock));
+        self.run = Some((run, lock));
         Ok(record)
     }
 
     fn drive(&mut self) -> Driven {
-        let Some((driver, lock)) = self.driver.take() else {
+        let Some((run, lock)) = self.run.take() else {
             return Driven { result: RunResult::refused(lost()), diff: String::new() };
         };
-        let (result, diff, parts) = driver.run_to_end();
-        self.parts = Some(without_hooks(parts));
+        let (result, diff, ports) = drive_and_release(run);
+        self.ports = Some(without_hooks(ports));
         drop(lock);
         Driven { result: in_library_words(result), diff }
     }
@@ -140,7 +142,7 @@ impl PortSource {
     }
 
     fn lock(&self) -> Result<RunLock, RunError> {
-        let now = self.parts.as_ref().map_or_else(jiff::Timestamp::default, |parts| parts.clock.now());
+        let now = self.ports.as_ref().map_or_else(jiff::Timestamp::default, |ports| ports.clock.now());
         let holder = LockHolder::new(std::process::id(), self.spec.run_id.clone(), now);
         let path = self.home.folder_lock(self.spec.home());
         RunLock::take(&path, &holder, CLEANUP_TIMEOUT).map_err(|error| RunError {
@@ -164,20 +166,20 @@ fn lead(record: &RunDir, lock: &RunLock) {
     );
 }
 
-fn with_hooks(mut parts: RunPorts, hooks: Hooks) -> RunPorts {
-    parts.observers = hooks.observers;
-    parts.cancel = hooks.cancel;
-    parts.custom_checks.extend(hooks.custom_checks);
-    parts.helpers.on_stuck = hooks.on_stuck;
-    parts
+fn with_hooks(mut ports: RunPorts, hooks: Hooks) -> RunPorts {
+    ports.observers = hooks.observers;
+    ports.cancel = hooks.cancel;
+    ports.custom_checks.extend(hooks.custom_checks);
+    ports.helpers.on_stuck = hooks.on_stuck;
+    ports
 }
 
 /// Removes the hooks, which hold references to their agent; the next run brings its own.
-fn without_hooks(mut parts: RunPorts) -> RunPorts {
-    parts.observers.clear();
-    parts.custom_checks.retain(|_, check| check.is_hidden());
-    parts.helpers.on_stuck = None;
-    parts
+fn without_hooks(mut ports: RunPorts) -> RunPorts {
+    ports.observers.clear();
+    ports.custom_checks.retain(|_, check| check.is_hidden());
+    ports.helpers.on_stuck = None;
+    ports
 }
 
 fn lost() -> RunError {

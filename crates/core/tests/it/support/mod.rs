@@ -1,7 +1,8 @@
 //! A whole run in memory: no process, no git, a clock that moves when the code waits.
 
 use jiff::{SignedDuration, Timestamp};
-use ralph_loop_core::{CancelToken, Driver, Observer, RunPorts, SessionProgress};
+use ralph_loop_core::driver::drive;
+use ralph_loop_core::{CancelToken, Observer, Run, RunPorts, SessionProgress};
 use ralph_loop_domain::ports::{
     Agent, Clock, CustomCheck, ReleaseWhen, Sandbox, SandboxError, SessionReport, SessionRequest,
     SessionSink, Stream, WriteMode,
@@ -172,7 +173,7 @@ impl Machine {
         }
     }
 
-    pub fn parts(&self) -> RunPorts {
+    pub fn ports(&self) -> RunPorts {
         let agents = self.agents.iter().map(|name| {
             Box::new(FnAgent {
                 name: AgentName::from(*name),
@@ -214,16 +215,16 @@ impl Machine {
     }
 
     pub fn run(&self) -> RunResult {
-        Driver::create(self.spec(), self.parts()).unwrap().run()
+        drive(Run::create(self.spec(), self.ports()).unwrap())
     }
 
     pub fn run_with(&self, observer: Box<dyn Observer>, redactor: Redactor) -> RunResult {
-        let parts = RunPorts { observers: vec![observer], redactor: Arc::new(redactor), ..self.parts() };
-        Driver::create(self.spec(), parts).unwrap().run()
+        let ports = RunPorts { observers: vec![observer], redactor: Arc::new(redactor), ..self.ports() };
+        drive(Run::create(self.spec(), ports).unwrap())
     }
 
     pub fn resume(&self) -> RunResult {
-        Driver::resume(self.parts()).unwrap().run()
+        drive(Run::resume(self.ports()).unwrap())
     }
 
     pub fn events(&self) -> Vec<Event> {

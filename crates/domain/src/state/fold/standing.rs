@@ -19,7 +19,8 @@ impl RunFacts {
     }
 
     pub(super) fn driven_by(&mut self, pid: u32, lease: &DriverLease) {
-        self.driver_pid = Some(pid);
+        let resumed = self.driver_pid.replace(pid).is_some();
+        self.baseline_due = resumed && self.baseline_lacked_programs();
         // Drivers of older versions didn't count themselves.
         let next = self.epoch.next();
         self.epoch = lease.epoch.map_or(next, |epoch| epoch.max(next));
@@ -27,6 +28,16 @@ impl RunFacts {
         self.people.suspended_by = None;
         // Another attempt, perhaps in another network.
         self.agents.unreached.clear();
+    }
+
+    /// Whether the checks at the start failed because of the environment, and no session ran since.
+    fn baseline_lacked_programs(&self) -> bool {
+        let missing = self.baseline_checks.as_ref().is_some_and(|checks| {
+            checks.setup_failed.is_some()
+                || checks.results.iter().any(|result| matches!(result.exit_code, Some(126 | 127)))
+        });
+        let asked = self.people.needs_human.as_ref().is_some_and(|need| need.reason == HumanReason::Setup);
+        (missing || asked) && self.spending.totals.sessions == 0 && self.iterations.current.is_none()
     }
 
     /// The actual workspace replaces the one requested in the spec.
@@ -47,6 +58,7 @@ impl RunFacts {
     }
 
     pub(super) fn prepared(&mut self, baseline: &Baseline, surroundings: &BTreeMap<String, String>) {
+        self.baseline_due = false;
         self.surroundings.clone_from(surroundings);
         self.work.tree = Some(baseline.tree.clone());
         self.baseline = Some(baseline.clone());
