@@ -39,6 +39,8 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("git/src/agent_copy/git_dir.rs", 1),
             ("git/src/checkout/branch.rs", 2),
             ("git/src/checkout/clean.rs", 2),
+            ("git/src/filters/lfs.rs", 1),
+            ("git/src/process/engine_dir.rs", 2),
             ("git/src/hand_back/leftovers.rs", 1),
             ("git/src/hand_back/apply.rs", 1),
             ("git/src/checkout/clone.rs", 5),
