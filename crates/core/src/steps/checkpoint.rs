@@ -265,7 +265,10 @@ pub(crate) fn hand_back(run: &mut Run, commit: Option<CommitId>) -> Result<(), D
     run.boundary("handback.before");
     let now = run.clock.now();
     let ledger = &mut run.ledger;
-    let Some(user) = run.ports.workspace.user_tree() else { return Err(no_user_tree()) };
+    let Some(user) = run.ports.workspace.user_tree() else {
+        // A run that only publishes: its copy went when it ended, after everything in it was handed back.
+        return if ledger.state.spec.workspace.exists() { Err(no_user_tree()) } else { Ok(()) };
+    };
     let mut back = user.hand_back(now, &mut |place| ledger.boundary(place))?;
     run.boundary("handback.written");
     back.conflicts.truncate(FILES_MAX);

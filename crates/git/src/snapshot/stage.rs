@@ -138,7 +138,9 @@ impl Staging<'_> {
                 args.extend(["--cacheinfo".into(), OsString::from_vec(entry)]);
             }
             args.extend(["-z", "--stdin"].map(OsString::from));
-            let call = settings.iter().fold(self.call(args), |call, setting| call.config(*setting));
+            // A file outside a sparse checkout is recorded if it exists; without this, git would remove its entry.
+            let call = self.call(args).config("core.sparseCheckout=true");
+            let call = settings.iter().fold(call, |call, setting| call.config(*setting));
             call.stdin(paths).run().map(drop)
         };
         match update(lines(paths.iter().copied())) {

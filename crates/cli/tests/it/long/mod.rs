@@ -1,5 +1,6 @@
 //! Tests that take minutes: torture, fuzzing, real agents, containers and clouds.
 
+pub(crate) mod cases;
 pub(crate) mod fuzz;
 pub(crate) mod handover_torture;
 pub(crate) mod parallel_torture;
