@@ -13,29 +13,41 @@ struct Name {
     at: &'static str,
     /// The claim, if the value is a token with claims.
     claim: Option<&'static str>,
+    /// Whether there is no account without it; other parts are compared only.
+    is_required: bool,
+}
+
+const fn plain(file: &'static str, at: &'static str) -> Name {
+    Name { file, at, claim: None, is_required: true }
 }
 
 /// What names the account of the login file `login`; nothing if it names none.
 fn names(login: &Path) -> &'static [Name] {
     match login.to_str() {
-        Some(".claude/.credentials.json") => &[
-            Name { file: ".claude/.credentials.json", at: "/organizationUuid", claim: None },
-            Name { file: ".claude.json", at: "/oauthAccount/accountUuid", claim: None },
-        ],
-        Some(".codex/auth.json") => {
-            &[Name { file: ".codex/auth.json", at: "/tokens/account_id", claim: None }]
+        Some(".claude/.credentials.json") => {
+            const {
+                &[
+                    Name { is_required: false, ..plain(".claude/.credentials.json", "/organizationUuid") },
+                    plain(".claude.json", "/oauthAccount/accountUuid"),
+                    Name { is_required: false, ..plain(".claude.json", "/oauthAccount/organizationUuid") },
+                ]
+            }
         }
+        Some(".codex/auth.json") => const { &[plain(".codex/auth.json", "/tokens/account_id")] },
         Some(".gemini/oauth_creds.json") => {
-            &[Name { file: ".gemini/oauth_creds.json", at: "/id_token", claim: Some("sub") }]
+            const { &[Name { claim: Some("sub"), ..plain(".gemini/oauth_creds.json", "/id_token") }] }
         }
         _ => &[],
     }
 }
 
 /// The account of the login file `login`, whose home's files `read` returns; `None` if it doesn't name one in full.
-pub(super) fn account(login: &Path, read: impl Fn(&Path) -> Option<Vec<u8>>) -> Option<Vec<String>> {
-    let found: Option<Vec<String>> = names(login).iter().map(|name| name.value(&read)).collect();
-    found.filter(|found| !found.is_empty())
+pub(super) fn account(login: &Path, read: impl Fn(&Path) -> Option<Vec<u8>>) -> Option<Vec<Option<String>>> {
+    let parts = names(login).iter().map(|name| match name.value(&read) {
+        None if name.is_required => None,
+        part => Some(part),
+    });
+    parts.collect::<Option<Vec<_>>>().filter(|found| !found.is_empty())
 }
 
 impl Name {

@@ -300,6 +300,8 @@ mod tests {
             let other = claude(organization, account, 2);
             assert!(!came_back("claude", &claude(r#""o""#, r#""a""#, 1), &other), "{other:?}");
         }
+        let plain = |token: u8| claude("null", r#""a""#, token);
+        assert!(came_back("claude", &plain(1), &plain(2)), "the organization is optional");
         let unnamed = |token: u8| claude(r#""o""#, "null", token);
         assert!(!came_back("claude", &unnamed(1), &unnamed(2)));
         assert!(came_back("codex", &codex(r#""a""#, 1), &codex(r#""a""#, 2)));
