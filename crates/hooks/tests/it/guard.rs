@@ -163,7 +163,7 @@ fn files_and_other_tools_are_guarded_too() {
 #[test]
 fn refusal_says_what_why_and_the_alternative() {
     let refusal = guard().judge_command("git push --force origin main").unwrap();
-    insta::assert_snapshot!(refusal.message(), @"Refused by ralph's guard (git history): `git push --force origin main`. It replaces what others have on the remote. Add a commit instead of rewriting one; leave pushing to the engine.");
+    insta::assert_snapshot!(refusal.message(), @"Refused by ralph's guard (git history): `git push --force origin main`. It overwrites others' commits on the remote. Add a commit instead of rewriting one; leave pushing to the engine.");
 }
 
 #[test]

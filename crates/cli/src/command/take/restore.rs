@@ -236,7 +236,7 @@ mod tests {
               "path": "b.rs"
             },
             {
-              "action": "restore_workspace",
+              "action": "recreate",
               "path": "c.rs"
             }
           ],

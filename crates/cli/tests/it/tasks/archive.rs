@@ -122,7 +122,7 @@ fn archive_refuses_during_a_run_or_a_merge() {
     repo.write("go", "");
     TestEnv::wait(run).exits(0);
     repo.write(".git/MERGE_HEAD", "");
-    assert!(repo.ralph(&["archive"]).exits(2).stderr.contains("a merge is under way"));
+    assert!(repo.ralph(&["archive"]).exits(2).stderr.contains("a merge is in progress"));
     std::fs::remove_file(repo.dir.join(".git/MERGE_HEAD")).unwrap();
     assert_eq!(repo.read("ralph/tasks.json"), TASKS);
     repo.write("ralph/tasks.json", "{");

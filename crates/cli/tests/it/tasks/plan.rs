@@ -170,7 +170,7 @@ fn new_plan_never_replaces_existing_requirements_or_stories() {
     let prd = "# Export\n\nTwo rows for each invoice.\n";
     repo.write("ralph/prd.md", prd);
     let done = repo.ralph(&["plan", "Export invoices", "--yes"]).exits(0);
-    assert!(done.stderr.contains("`ralph/prd.md` stays as it is"), "{}", done.stderr);
+    assert!(done.stderr.contains("`ralph/prd.md` is unchanged"), "{}", done.stderr);
     assert_eq!(repo.read("ralph/prd.md"), prd);
     assert!(prompt_of_turn(&env, 1).contains("Two rows for each invoice"), "{}", prompt_of_turn(&env, 1));
     let mut stories: Value = serde_json::from_str(&repo.read("ralph/tasks.json")).unwrap();
