@@ -15,6 +15,8 @@ const REST_OF_RUN: Duration = Duration::from_secs(2);
 /// The same in the user's folder, where the user may be working.
 const REST_OF_USER: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(500);
+/// A git that starts or ends during a look may work anywhere, so more than one look is needed on a busy machine.
+const LOOKS_MAX: u32 = 10;
 
 #[derive(Debug, Clone)]
 pub(crate) struct LeftLocks {
@@ -75,7 +77,7 @@ impl LeftLocks {
     pub(crate) fn sweep(&self, locks: &[PathBuf]) {
         for lock in locks {
             let mut watched = WatchedLock::default();
-            let deadline = Instant::now() + self.rest + PAUSE * 2;
+            let deadline = Instant::now() + self.rest + PAUSE * LOOKS_MAX;
             while identity(lock).is_some() && Instant::now() < deadline {
                 if self.waits_for_user && !self.is_old(lock) {
                     break;

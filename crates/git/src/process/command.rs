@@ -199,6 +199,7 @@ impl Git {
             env: Vec::new(),
             stdin: Vec::new(),
             stdin_file: None,
+            in_tree: false,
             max_stdout: DEFAULT_MAX_STDOUT,
             accepted: &[],
         }
@@ -214,6 +215,7 @@ pub struct GitCall {
     env: Vec<(OsString, OsString)>,
     stdin: Vec<u8>,
     stdin_file: Option<Arc<File>>,
+    in_tree: bool,
     max_stdout: usize,
     accepted: &'static [i32],
 }
@@ -222,6 +224,11 @@ impl GitCall {
     /// One more `-c key=value`. Never a secret: arguments are visible to every user of the machine.
     pub fn config(mut self, setting: impl Into<String>) -> Self {
         self.config.push(setting.into());
+        self
+    }
+    /// Reads the index from within the tree: git looks there for files outside a sparse checkout.
+    pub(crate) fn in_tree(mut self) -> Self {
+        self.in_tree = true;
         self
     }
     pub fn env(mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
@@ -293,6 +300,9 @@ impl GitCall {
         let settings = CONFIG.iter().chain(USER_CONFIG.iter().filter(|_| is_user)).copied();
         for setting in settings.chain(self.config.iter().map(String::as_str)) {
             command.arg("-c").arg(setting);
+        }
+        if self.in_tree {
+            command.arg("-C").arg(&self.git.folder);
         }
         match &self.git.git_dir {
             Some(git_dir) => {

@@ -139,7 +139,7 @@ impl Staging<'_> {
             }
             args.extend(["-z", "--stdin"].map(OsString::from));
             // A file outside a sparse checkout is recorded if it exists; without this, git would remove its entry.
-            let call = self.call(args).config("core.sparseCheckout=true");
+            let call = self.call(args).config("core.sparseCheckout=true").in_tree();
             let call = settings.iter().fold(call, |call, setting| call.config(*setting));
             call.stdin(paths).run().map(drop)
         };
