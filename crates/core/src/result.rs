@@ -117,7 +117,7 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
         EndReason::Timeout => (ErrorCode::Timeout, larger_budget(), true),
         EndReason::NoChange => (
             ErrorCode::Stuck,
-            format!("`ralph nudge \"…\" --run {run}` gives a hint, or write a sharper task"),
+            "write a sharper task that says what should change, then `ralph run` it".to_owned(),
             false,
         ),
         EndReason::Stuck => (ErrorCode::Stuck, format!("`ralph show {run}` shows what was tried"), false),

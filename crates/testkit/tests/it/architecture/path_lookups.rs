@@ -11,6 +11,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
         &[
             ("app/src/read/find.rs", 1),
             ("core/src/steps/checks/missing_programs.rs", 2),
+            ("core/src/steps/checkpoint.rs", 1),
             ("git/src/process/path.rs", 1),
             ("sandbox/src/sbx.rs", 2),
         ],
