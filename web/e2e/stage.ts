@@ -47,7 +47,7 @@ export class Stage {
       XDG_CACHE_HOME: join(this.dir, "cache"), LC_ALL: "C.UTF-8", TZ: "UTC", USER: "tester",
       GIT_AUTHOR_NAME: "t", GIT_AUTHOR_EMAIL: "t@example.com", GIT_COMMITTER_NAME: "t", GIT_COMMITTER_EMAIL: "t@example.com",
     };
-    for (const folder of ["home", "repo", "agents", "config/ralph"]) mkdirSync(join(this.dir, folder), { recursive: true });
+    for (const folder of ["home", "repo", "agents", "config/ralph/server"]) mkdirSync(join(this.dir, folder), { recursive: true });
     writeFileSync(join(this.agents, "one.sh"), AGENT);
     chmodSync(join(this.agents, "one.sh"), 0o755);
     this.configure();
@@ -57,14 +57,16 @@ export class Stage {
     this.git("commit", "-q", "-m", "start");
   }
 
-  /** The user's own configuration. */
+  /** The user's own configuration, and the server's. */
   configure(more: Record<string, unknown> = {}): void {
     const config = {
       agents: [{ name: "one", command_argv: [join(this.agents, "one.sh")] }],
       verifiers: [{ name: "tests", command_argv: ["sh", "-c", "test -f part3.txt"] }],
       isolation: "none", max_iterations: 8, ...more,
     };
-    writeFileSync(join(this.dir, "config/ralph/config.json"), JSON.stringify(config));
+    for (const folder of ["config/ralph", "config/ralph/server"]) {
+      writeFileSync(join(this.dir, folder, "config.json"), JSON.stringify(config));
+    }
   }
 
   git(...args: string[]): string {
