@@ -4,13 +4,16 @@ use crate::agents::agent_settings;
 use crate::config::settings;
 use crate::environment::Environment;
 use crate::error::AppError;
+use ralph_loop_agents::cli::key_proxy::KeyProxy;
 use ralph_loop_agents::presets;
 use ralph_loop_core::Refusals;
 use ralph_loop_domain::repo::installed::{InstalledFolder, InstalledUse};
 use ralph_loop_git::Repo;
 use ralph_loop_journal::folder::layout::StateHome;
 use ralph_loop_safe_fs::SafeDir;
-use ralph_loop_sandbox::egress::{EgressKind, EgressPolicy, EgressRefusal, Endpoint, HostRule, defaults};
+use ralph_loop_sandbox::egress::{
+    EgressKind, EgressPolicy, EgressRefusal, Endpoint, HostRule, InsideServer, defaults,
+};
 use ralph_loop_sandbox::isolation::{self, AgentLogin, Covers, GitAccess, IsolationReport};
 use ralph_loop_sandbox::{GitIdentity, IsolationSpec, LocalIsolation};
 use ralph_loop_task::config::{AgentKind, Isolation, Settings};
@@ -54,9 +57,15 @@ pub struct SandboxNeeds {
     logins: BTreeMap<String, AgentLogin>,
     /// Repo paths that sessions find empty, by program.
     covers: BTreeMap<String, Covers>,
+    /// What sessions get instead of variables, by program, and the server for it.
+    instead: BTreeMap<String, Vec<(String, String)>>,
+    key_proxy: KeyProxy,
     /// Additional hosts.
     allow: Vec<HostRule>,
 }
+
+/// Where sessions find the key proxy. A user's server at this port is one that they can't reach then.
+const KEY_PROXY_PORT: u16 = 3129;
 
 impl SandboxNeeds {
     /// Hosts in the format of a provider's allowlist.
@@ -76,7 +85,8 @@ pub fn needs(env: &Environment, spec: &RunSpec) -> SandboxNeeds {
 
 /// For agents with these settings in the repo at `top`, working in `below`.
 fn needs_of(env: &Environment, (top, below): (&Path, Option<&str>), settings: &Settings) -> SandboxNeeds {
-    let mut needs = SandboxNeeds::default();
+    let mut needs =
+        SandboxNeeds { key_proxy: KeyProxy::new(&|name| env.vars().get(name)), ..SandboxNeeds::default() };
     let programs = settings::programs(env, top);
     let grants = env.grants(top);
     let elsewhere = settings.sandbox.provider().is_elsewhere();
@@ -100,6 +110,11 @@ fn needs_of(env: &Environment, (top, below): (&Path, Option<&str>), settings: &S
             let urls = values(&text, &["base_url", "baseURL", "baseUrl"]);
             needs.endpoints.extend(urls.filter_map(|url| endpoint(&url)));
             names.extend(values(&text, &["env_key"]));
+        }
+        if !elsewhere && !agent.env.keys().any(|name| names.contains(name)) {
+            let address = format!("http://127.0.0.1:{KEY_PROXY_PORT}");
+            let instead = needs.key_proxy.take(name, &address, |key| env.vars().get(key));
+            needs.instead.insert(started.clone(), instead);
         }
         needs.keys.insert(started, names);
     }
@@ -171,6 +186,11 @@ fn policy_of(needs: SandboxNeeds, workspace: &Path, refusals: &Refusals) -> Egre
     let mut rules = defaults::rules(workspace);
     rules.extend(needs.allow);
     let mut policy = EgressPolicy::new(rules, needs.endpoints);
+    if !needs.key_proxy.is_empty() {
+        let keys = needs.key_proxy;
+        policy.inside =
+            Some(InsideServer { port: KEY_PROXY_PORT, serve: Arc::new(move |client| keys.serve(client)) });
+    }
     let refusals = refusals.clone();
     policy.on_refusal = Some(Arc::new(move |refusal: &EgressRefusal| {
         let EgressRefusal { kind, host, port, reason } = refusal;
@@ -183,6 +203,15 @@ fn policy_of(needs: SandboxNeeds, workspace: &Path, refusals: &Refusals) -> Egre
         }
     }));
     policy
+}
+
+/// Gives agents what they need.
+fn provide(isolation: &mut IsolationSpec, mut needs: SandboxNeeds, workspace: &Path, refusals: &Refusals) {
+    isolation.logins = std::mem::take(&mut needs.logins);
+    isolation.keys = std::mem::take(&mut needs.keys);
+    isolation.instead = std::mem::take(&mut needs.instead);
+    isolation.covers = std::mem::take(&mut needs.covers);
+    isolation.egress = Some(policy_of(needs, workspace, refusals));
 }
 
 /// The user's git identity inside a sandbox; `None` if none is set.
@@ -239,12 +268,8 @@ pub fn of_run(
     isolation.lent = left_out(spec, installed);
     // Session hooks start this program.
     isolation.read_only.extend(crate::agents::hooks::program(env, spec));
-    let needs = needs(env, spec);
-    isolation.logins = needs.logins;
-    isolation.keys = needs.keys;
-    isolation.covers = needs.covers;
     isolation.pass_env.clone_from(&spec.settings.pass_env);
-    isolation.egress = Some(policy(env, spec, refusals));
+    provide(&mut isolation, needs(env, spec), &spec.workspace, refusals);
     choose(&isolation::detect(env.vars()), spec.settings.isolation, isolation)
 }
 
@@ -297,11 +322,8 @@ pub fn for_agents(
     isolation.programs = known_programs(env, top, settings);
     isolation.read_only = named_programs(settings, None);
     isolation.read_only.extend(sandbox_read(env, settings));
-    let needs = needs_of(env, (top, None), settings);
-    (isolation.logins, isolation.keys) = (needs.logins.clone(), needs.keys.clone());
-    isolation.covers.clone_from(&needs.covers);
     isolation.pass_env.clone_from(&settings.pass_env);
-    isolation.egress = Some(policy_of(needs, top, refusals));
+    provide(&mut isolation, needs_of(env, (top, None), settings), top, refusals);
     choose(&isolation::detect(env.vars()), settings.isolation, isolation)
 }
 

@@ -14,7 +14,9 @@ mod pump;
 mod reach;
 mod serve;
 
-pub use policy::{Dialer, EgressKind, EgressPolicy, EgressRefusal, Endpoint, HostRule, OnRefusal, Resolver};
+pub use policy::{
+    Dialer, EgressKind, EgressPolicy, EgressRefusal, Endpoint, HostRule, InsideServer, OnRefusal, Resolver,
+};
 pub use reach::PublishedPort;
 
 pub(crate) use bridge::forward_main;
@@ -91,6 +93,7 @@ impl Egress {
     pub fn local_ports(&self) -> Vec<u16> {
         let mut ports: Vec<u16> =
             self.server.policy.endpoints.iter().filter(|e| e.is_local()).map(|e| e.port).collect();
+        ports.extend(self.server.policy.inside.iter().map(|server| server.port));
         ports.retain(|port| *port != INSIDE_PORT);
         ports.sort_unstable();
         ports.dedup();

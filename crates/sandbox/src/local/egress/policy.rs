@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 /// A reachable host: `example.org`, `*.example.org` (every name below it, not itself), each optionally with `:port`.
@@ -130,6 +131,15 @@ pub struct EgressRefusal {
     pub reason: String,
 }
 
+/// A server in this process, at a local port that only sandboxed commands reach. Landlock has no such ports.
+#[derive(Clone)]
+pub struct InsideServer {
+    /// The port inside.
+    pub port: u16,
+    /// Serves a client in its thread.
+    pub serve: Arc<dyn Fn(UnixStream) + Send + Sync>,
+}
+
 /// What is reachable from inside the sandbox.
 #[derive(Clone)]
 pub struct EgressPolicy {
@@ -137,6 +147,8 @@ pub struct EgressPolicy {
     pub allow: Vec<HostRule>,
     /// Servers that the user named, wherever they are.
     pub endpoints: Vec<Endpoint>,
+    /// A server of this process.
+    pub inside: Option<InsideServer>,
     /// Called for each refused host, port and reason once, at most 200 in total.
     pub on_refusal: Option<OnRefusal>,
     /// Resolves names; the system's resolver except in tests.
@@ -160,6 +172,7 @@ impl EgressPolicy {
         Self {
             allow,
             endpoints,
+            inside: None,
             on_refusal: None,
             resolver: Arc::new(super::dial::resolve),
             dialer: Arc::new(super::dial::dial),

@@ -1,7 +1,7 @@
 //! The proxy's work for each client, in its own thread.
 
 use super::head::{self, ProxyRequest};
-use super::policy::{EgressKind, EgressPolicy, EgressRefusal, Endpoint, Unreachable};
+use super::policy::{EgressKind, EgressPolicy, EgressRefusal, Endpoint, InsideServer, Unreachable};
 use super::pump::{self, Connection};
 use super::reach::Bridges;
 use std::collections::BTreeSet;
@@ -125,11 +125,24 @@ impl Server {
         self.bridges.reach(port).ok()
     }
 
+    fn inside(&self, host: &str, port: u16) -> Option<&InsideServer> {
+        let local = Endpoint { host: host.to_owned(), port }.is_local();
+        self.policy.inside.as_ref().filter(|server| local && server.port == port)
+    }
+
     fn serve<C: Client>(&self, mut client: C) {
         client.idle_timeout(REQUEST);
         let Ok(head) = head::read(&mut client) else { return };
         match head::wish(&head) {
             Err(why) => say_no(&mut client, 400, why),
+            Ok(ProxyRequest::Connect { host, port }) if self.inside(&host, port).is_some() => {
+                let (Some(inside), Some(mut client)) = (self.inside(&host, port), client.unix()) else {
+                    return;
+                };
+                if client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").is_ok() {
+                    (inside.serve)(client);
+                }
+            }
             Ok(ProxyRequest::Connect { host, port }) => match self.reach(&host, port) {
                 Err((code, why)) => say_no(&mut client, code, &format!("{host}:{port}: {why}")),
                 Ok(server) => {

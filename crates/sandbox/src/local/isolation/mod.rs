@@ -102,6 +102,9 @@ pub struct IsolationSpec {
     pub pass_env: Vec<String>,
     /// Variables that only sessions of this program get, by its full path: an agent's keys.
     pub keys: BTreeMap<String, Vec<String>>,
+    /// What sessions of a program, by its full path, get instead of the user's variables: placeholders for keys, and
+    /// the address of the [`InsideServer`](super::egress::InsideServer) that knows them. Not with Landlock.
+    pub instead: BTreeMap<String, Vec<(String, String)>>,
     /// What of the workspace a program's sessions find empty, by its full path. Only bubblewrap supports this.
     pub covers: BTreeMap<String, Covers>,
     /// Where commands see the workspace: the path of the user's repo, whose copy or checkout it is. Only bubblewrap
@@ -140,6 +143,7 @@ impl IsolationSpec {
             logins: BTreeMap::new(),
             pass_env: Vec::new(),
             keys: BTreeMap::new(),
+            instead: BTreeMap::new(),
             covers: BTreeMap::new(),
             workspace_at: None,
             objects: Vec::new(),

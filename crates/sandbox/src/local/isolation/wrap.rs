@@ -193,6 +193,10 @@ impl Runtime {
             told.push(("TMPDIR".into(), self.spec.folder.join("tmp").to_string_lossy().into_owned()));
             told.push(("HOME".into(), self.run_home.to_string_lossy().into_owned()));
         }
+        if let Some(instead) = agent.and_then(|program| self.spec.instead.get(program)).filter(|_| !landlock)
+        {
+            told.extend(instead.iter().cloned());
+        }
         let given = |name: &OsStr| told.iter().any(|(other, _)| name == other.as_str());
         let mut env: Vec<(OsString, OsString)> = env::passed(&self.spec, inherited, agent)
             .into_iter()

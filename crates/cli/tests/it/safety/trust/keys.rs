@@ -3,8 +3,6 @@
 use super::{Place, WORK, program};
 use serde_json::json;
 
-const KEY: &str = "ANTHROPIC_API_KEY=key-of-the-user-ANTHROPIC_API_KEY";
-
 /// A sandboxed run; `None` if this machine has no sandbox.
 fn sandboxed(place: &Place, args: &[&str]) -> Option<ralph_loop_testkit::Finished> {
     let done = place.ralph(&[&["run", "--new", "--json"], args].concat());
@@ -21,7 +19,7 @@ fn visible_work() -> String {
 }
 
 #[test]
-fn check_named_like_an_agent_gets_no_key() {
+fn session_gets_a_placeholder_and_a_check_named_like_its_agent_no_key() {
     let place = Place::new();
     program(&place.env.path("bin/claude"), &visible_work());
     program(&place.env.path("repo/claude"), "test -z \"$ANTHROPIC_API_KEY\" && test -f part.txt");
@@ -29,10 +27,11 @@ fn check_named_like_an_agent_gets_no_key() {
     for verifier in [json!(["./claude"]), json!(["sh", "-c", "./claude"])] {
         place.config(&json!({"verifiers": [{"name": "tests", "command_argv": verifier}]}));
         let _ = std::fs::remove_file(place.env.path("repo/part.txt"));
-        let Some(done) = sandboxed(&place, &[]) else { return };
+        let Some(done) = sandboxed(&place, &["--isolation", "bwrap"]) else { return };
         done.exits(0);
         let seen = place.read("seen.txt");
-        assert!(seen.contains(KEY), "{seen}");
+        assert!(!seen.contains("key-of-the-user") && seen.contains("ANTHROPIC_API_KEY=ralph-"), "{seen}");
+        assert!(seen.contains("ANTHROPIC_BASE_URL=http://127.0.0.1:"), "{seen}");
         assert!(!seen.contains("OPENAI_API_KEY="), "only its own: {seen}");
         let program = format!("program={}", place.env.path("bin/claude").display());
         assert!(seen.starts_with(&program), "{seen}");
