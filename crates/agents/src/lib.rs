@@ -9,9 +9,10 @@
 //! - [`presets`] has each CLI's headless command line; [`probe`] tests whether one works here.
 //! - [`models`] calls models over HTTP: four APIs, retries, errors with a next step.
 //! - [`session_hooks`] makes each CLI call `ralph hook` before its tools.
+//! - [`key_proxy`] keeps API keys of CLIs outside the sandbox.
 //! - [`limits`] reads reset times from a provider's messages.
 //!
-//! [`actions`], [`ask`], [`models`] and [`tools`] require the feature `models`, which is on by default.
+//! [`actions`], [`ask`], [`key_proxy`], [`models`] and [`tools`] require the feature `models`, which is on by default.
 //!
 //! Nothing here judges the work. A report says how a session ended, based on structured events, results marked as
 //! errors and stderr of a failed exit; never on the agent's own prose, which may quote anything. Memory stays
@@ -23,6 +24,8 @@ pub mod actions;
 pub mod ask;
 mod bounded;
 pub mod cli;
+#[cfg(feature = "models")]
+pub mod key_proxy;
 pub mod limits;
 #[cfg(feature = "models")]
 pub mod models;

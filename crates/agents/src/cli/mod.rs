@@ -6,8 +6,6 @@ mod claude;
 mod codex;
 mod command;
 mod gemini;
-#[cfg(feature = "models")]
-pub mod key_proxy;
 mod ledger;
 mod opencode;
 mod parser;

@@ -4,7 +4,7 @@ use crate::agents::agent_settings;
 use crate::config::settings;
 use crate::environment::Environment;
 use crate::error::AppError;
-use ralph_loop_agents::cli::key_proxy::KeyProxy;
+use ralph_loop_agents::key_proxy::KeyProxy;
 use ralph_loop_agents::presets;
 use ralph_loop_core::Refusals;
 use ralph_loop_domain::repo::installed::{InstalledFolder, InstalledUse};
