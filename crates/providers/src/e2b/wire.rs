@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// A sandbox in a list.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Known {
+pub struct Known {
     #[serde(rename = "sandboxID")]
     pub id: String,
     #[serde(default)]
@@ -47,7 +47,7 @@ impl Known {
 /// How to reach a sandbox.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Access {
+pub struct Access {
     #[serde(rename = "sandboxID")]
     pub id: String,
     #[serde(default)]
