@@ -16,7 +16,6 @@ pub(crate) const READ: OFlags =
 /// How to treat symbolic links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
-    /// Refuse them.
     Refused,
     /// Follow them as long as they stay below the folder. If the kernel can't tell, refuse them.
     Inside,

@@ -16,7 +16,6 @@ pub type Settle = Box<dyn FnMut() -> io::Result<()> + Send>;
 /// Implementations guarantee: [`Seal::read`] returns what [`Seal::append`] has taken, byte for byte, in this process
 /// and in later ones; no other process writes to it while the run's lock is held.
 pub trait Seal: Send + std::fmt::Debug {
-    /// Its path, for messages.
     fn place(&self) -> PathBuf;
     /// How many bytes are sealed; `None` if there is no sealed copy yet.
     fn head(&self) -> io::Result<Option<u64>>;
@@ -36,9 +35,7 @@ pub trait Seal: Send + std::fmt::Debug {
 
 /// Remote storage that seals a run, for the run's holder. It is required: what it refuses doesn't happen.
 pub trait SealSource: Send + Sync + std::fmt::Debug {
-    /// The journal's sealed copy.
     fn seal(&self) -> Box<dyn Seal>;
-    /// Saves the present frozen spec.
     fn keep_spec(&self, text: &[u8]) -> io::Result<()>;
     /// The last saved spec.
     fn spec(&self) -> io::Result<Option<Vec<u8>>>;

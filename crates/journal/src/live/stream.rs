@@ -45,9 +45,7 @@ pub struct Cursor {
 /// One item of a run's stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamItem {
-    /// Something happened.
     Event(Box<JournalLine>),
-    /// Live output.
     Live(LiveRecord),
     /// So many live records were rotated away before they were read. Events are never missed.
     Missed(u64),
