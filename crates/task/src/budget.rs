@@ -46,13 +46,9 @@ impl Default for Budgets {
 /// What is used so far.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spent {
-    /// Finished iterations.
     pub iterations: u32,
-    /// Working time.
     pub time: Duration,
-    /// Money.
     pub cost: Usd,
-    /// Tokens.
     pub tokens: u64,
 }
 

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The default profile.
 pub const DEFAULT_PROFILE: &str = "default-cheap";
 
 /// A named model. It holds no key, only the name of the variable that does.
@@ -89,7 +88,6 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// The word in files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -145,7 +143,6 @@ pub struct TimeoutConfig {
 /// All profiles of a run by name, and their uses.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Models {
-    /// The profiles.
     #[serde(default)]
     pub profiles: BTreeMap<String, Profile>,
     /// The profile of agents without one.

@@ -7,21 +7,6 @@ use std::collections::BTreeMap;
 
 /// More than any real file has.
 const MAX_BYTES: usize = 256 * 1024;
-/// Keys of a profile, for messages and for the schema's test.
-pub const PROFILE_KEYS: &[&str] = &[
-    "litellm_model",
-    "max_output_tokens",
-    "temperature",
-    "tags",
-    "base_url",
-    "api_key_env",
-    "wire",
-    "prices",
-    "timeouts",
-    "max_retries",
-];
-/// Keys at the top of the file.
-pub const MODELS_KEYS: &[&str] = &["profiles", "default", "fallback", "prices_file"];
 
 /// A `models.yaml` as written.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

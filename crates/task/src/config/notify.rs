@@ -81,7 +81,6 @@ pub enum NotifyKind {
 }
 
 impl NotifyKind {
-    /// The word in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Slack => "slack",
@@ -109,7 +108,6 @@ pub enum MailTls {
 }
 
 impl MailTls {
-    /// The usual port for it.
     pub fn usual_port(self) -> u16 {
         match self {
             Self::None => 25,
@@ -125,7 +123,6 @@ impl NotifyConfig {
         Self { kind, ..Self::default() }
     }
 
-    /// Whether it reports this occasion.
     pub fn wants(&self, occasion: Occasion) -> bool {
         const USUAL: [Occasion; 3] = [Occasion::NeedsHuman, Occasion::Success, Occasion::Failure];
         self.on.as_deref().unwrap_or(&USUAL).contains(&occasion)

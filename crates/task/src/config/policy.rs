@@ -150,7 +150,6 @@ impl TestsPolicy {
         }
     }
 
-    /// The word in configuration and flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Frozen => "frozen",
@@ -191,7 +190,6 @@ impl Mode {
         }
     }
 
-    /// The word in configuration and flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Autonomous => "autonomous",
@@ -238,7 +236,6 @@ impl RequiredProof {
         }
     }
 
-    /// The word in configuration and flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OwnTests => "own_tests",

@@ -43,7 +43,6 @@ impl ProviderName {
         }
     }
 
-    /// The name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -123,12 +122,10 @@ impl SandboxConfig {
         self
     }
 
-    /// The provider.
     pub fn provider(&self) -> ProviderName {
         self.provider.unwrap_or_default()
     }
 
-    /// Its size.
     pub fn resources(&self) -> Resources {
         Resources { vcpu: self.vcpu, memory_gib: self.memory_gib, disk_gib: self.disk_gib }
     }
@@ -167,11 +164,8 @@ impl SandboxConfig {
 /// The size of a sandbox; default: the provider's.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Resources {
-    /// Processors.
     pub vcpu: Option<f64>,
-    /// Memory.
     pub memory_gib: Option<f64>,
-    /// Disk.
     pub disk_gib: Option<f64>,
 }
 

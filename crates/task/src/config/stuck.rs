@@ -140,7 +140,6 @@ impl Default for StuckWeights {
 }
 
 impl StuckWeights {
-    /// The weight of one signal.
     pub fn of(&self, signal: Signal) -> f64 {
         match signal {
             Signal::RepeatedFailure => self.repeated_failure,

@@ -12,17 +12,12 @@ use std::ops::Range;
 pub struct Checkbox {
     /// Its id: the written one, or the one it would get.
     pub id: String,
-    /// Whether the file has the id.
     pub id_written: bool,
-    /// Where an id would be written.
     pub id_at: usize,
     /// Its text without the id, on one line.
     pub text: String,
-    /// The milestone of its heading.
     pub milestone: Option<String>,
-    /// Whether it is ticked.
     pub ticked: bool,
-    /// The byte between the brackets.
     pub mark: usize,
     /// Commands of its `verify:` items, with positions.
     pub verify: Vec<(String, usize)>,
@@ -33,7 +28,6 @@ pub struct Checkbox {
 pub struct Checkboxes {
     /// Those that count, in order.
     pub boxes: Vec<Checkbox>,
-    /// Whether there is a section of success criteria.
     pub has_section: bool,
     /// Task-list items of other sections.
     pub outside: Vec<usize>,
@@ -64,7 +58,6 @@ pub fn tick(text: &str, id: &str) -> Result<String, String> {
     set(text, id, true)
 }
 
-/// Unticks the box of that id.
 pub fn untick(text: &str, id: &str) -> Result<String, String> {
     set(text, id, false)
 }
@@ -107,7 +100,6 @@ struct ListItem {
     is_box: Option<usize>,
     start: usize,
     text: String,
-    /// The byte where its text starts.
     text_at: Option<usize>,
     /// Its text has ended: a nested block began.
     closed: bool,
@@ -348,7 +340,6 @@ fn split_id(text: &str) -> (Option<&str>, &str) {
     (Some(word), rest)
 }
 
-/// Whether a word is a checkbox id.
 pub fn is_id(word: &str) -> bool {
     if is_milestone_id(word) {
         return true;

@@ -8,14 +8,12 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// The run is refused.
     Error,
     /// The run starts, but this is a common reason for failure.
     Warning,
 }
 
 impl Severity {
-    /// The word in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -27,19 +25,15 @@ impl Severity {
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// Its severity.
     pub severity: Severity,
     /// The rule's stable name, for example `missing-test-command`.
     pub rule: &'static str,
-    /// The file as the caller named it.
     pub file: String,
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// The problem.
     pub message: String,
-    /// The fix, as text.
     pub fix: String,
     /// A safe change of the file that fixes it, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +41,6 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A finding that refuses the run.
     pub fn error(
         rule: &'static str,
         file: &str,
@@ -76,12 +69,10 @@ impl Diagnostic {
     ) -> Self {
         Self { severity: Severity::Warning, ..Self::error(rule, file, place, message, fix) }
     }
-    /// Adds a change that fixes it.
     pub fn with_edit(mut self, range: Range<usize>, replacement: impl Into<String>) -> Self {
         self.edit = Some(SafeEdit { range, replacement: replacement.into() });
         self
     }
-    /// Whether it refuses the run.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -100,7 +91,6 @@ impl Diagnostic {
 pub struct SafeEdit {
     /// The bytes to replace; empty for an insertion.
     pub range: Range<usize>,
-    /// The new text.
     pub replacement: String,
 }
 
@@ -116,7 +106,6 @@ pub struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Indexes a text.
     pub fn new(text: &'a str) -> Self {
         let bytes = text.as_bytes();
         let starts = std::iter::once(0)
@@ -130,7 +119,6 @@ impl<'a> Lines<'a> {
         }
         Self { text, starts, chars }
     }
-    /// The text.
     pub fn text(&self) -> &'a str {
         self.text
     }
@@ -143,7 +131,6 @@ impl<'a> Lines<'a> {
         let column = self.chars_before(offset) - self.chars_before(start) - mark;
         Span { line: line.max(1), column: column + 1 }
     }
-    /// The byte at which a line starts.
     pub fn start_of(&self, line: usize) -> usize {
         self.starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len())
     }
@@ -158,7 +145,6 @@ fn starts_char(byte: u8) -> bool {
     byte & 0b1100_0000 != 0b1000_0000
 }
 
-/// The line end that a text uses.
 pub fn line_end(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text[..at].ends_with('\r') => "\r\n",

@@ -16,7 +16,6 @@ const MAX_BYTES: usize = 256 * 1024;
 /// The byte ranges of a file's two parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontmatterSplit {
-    /// The YAML between the two lines of dashes.
     pub yaml: Range<usize>,
     /// Everything after the second.
     pub body: Range<usize>,

@@ -198,7 +198,6 @@ impl Problem {
     }
 }
 
-/// Parses a text into its tree.
 pub(crate) fn parse(text: &str) -> Result<Node, Problem> {
     let (body, base) = strip_mark(text);
     if body.trim().is_empty() {

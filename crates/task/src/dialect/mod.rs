@@ -46,11 +46,9 @@ impl TaskTexts {
         self.others.push((name.into(), text.into()));
         self
     }
-    /// Name of the main file.
     pub fn name(&self) -> &str {
         &self.main.0
     }
-    /// Text of the main file.
     pub fn text(&self) -> &str {
         &self.main.1
     }

@@ -25,7 +25,6 @@ pub const NAMES: &[&str] = &[
 pub struct Vars(BTreeMap<&'static str, String>);
 
 impl Vars {
-    /// No values.
     pub fn new() -> Self {
         Self::default()
     }
@@ -41,7 +40,6 @@ impl Vars {
         self.0.remove(name);
         self
     }
-    /// The value of a name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }

@@ -26,7 +26,6 @@ pub struct LintFacts {
     pub missing_programs: Vec<String>,
     /// Names of the checks that must pass, from the task, the configuration and the repo.
     pub verifiers: Option<Vec<String>>,
-    /// Whether the configuration or a flag sets a budget.
     pub budget_set: Option<bool>,
     /// Whether a code host is configured.
     pub has_forge: bool,
@@ -37,7 +36,6 @@ pub struct LintFacts {
 pub struct LintReport {
     /// The findings, in file order.
     pub diagnostics: Vec<Diagnostic>,
-    /// The task.
     pub task: Option<TaskFile>,
 }
 
@@ -48,7 +46,6 @@ impl LintReport {
     }
 }
 
-/// Lints a task.
 pub fn lint(dialect: Dialect, files: &TaskTexts, facts: &LintFacts) -> LintReport {
     let mut found = Vec::new();
     let task = dialect::read(dialect, files, &mut found);

@@ -8,20 +8,16 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 /// Which parts of a good prompt exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PromptSections {
-    /// What to do.
     pub task: bool,
-    /// When it is done.
     pub acceptance: bool,
     /// What must not happen.
     pub constraints: bool,
-    /// How it is verified.
     pub verification: bool,
     /// The word that ends the run. The engine's prompt also names it, so a missing one isn't a finding.
     pub promise: bool,
 }
 
 impl PromptSections {
-    /// Names of the missing parts.
     pub fn missing(self) -> Vec<&'static str> {
         [
             ("Task", self.task),

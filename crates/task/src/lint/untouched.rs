@@ -25,14 +25,12 @@ pub struct Placeholder {
     pub line: usize,
     /// Its column, from 1.
     pub column: usize,
-    /// Its text.
     pub words: String,
     /// Whether it is a sentence from a template of `ralph init`.
     asked: bool,
 }
 
 impl Placeholder {
-    /// The problem, as text.
     pub fn message(&self) -> String {
         match self.asked {
             true => format!("the template's placeholder is still there: {}", self.words),
@@ -195,7 +193,6 @@ fn untouched_plan(text: &str) -> Option<usize> {
     first
 }
 
-/// How to fix it.
 pub fn fix(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Plan => "replace it with the plan's own text and stories",
