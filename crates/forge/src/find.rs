@@ -12,7 +12,6 @@ use std::path::Path;
 pub enum NamedBy {
     /// The user: a remote of their repo, or a flag.
     User,
-    /// A repo's task.
     Repo,
 }
 

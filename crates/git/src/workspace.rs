@@ -25,7 +25,6 @@ pub const LARGE_FILE_LIMIT: u64 = 100 * 1024 * 1024;
 /// How a workspace records a run.
 #[derive(Debug, Clone)]
 pub struct WorkspaceOptions {
-    /// Who signs the commits.
     pub identity: CommitIdentity,
     /// The branch that the run commits on, if any.
     pub branch: Option<String>,
@@ -126,7 +125,6 @@ impl GitWorkspace {
         })
     }
 
-    /// The repo.
     pub fn repo(&self) -> &Repo {
         &self.repo
     }

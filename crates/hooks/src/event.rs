@@ -3,15 +3,10 @@
 /// An event of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookEvent {
-    /// A tool is about to be called.
     PreToolUse,
-    /// A tool was called, or failed.
     PostToolUse,
-    /// The session is about to end its turn.
     Stop,
-    /// The session begins, continues, or was compacted.
     SessionStart,
-    /// The session is over.
     SessionEnd,
 }
 
@@ -44,12 +39,10 @@ pub enum Cli {
     /// Claude Code; qwen and codex read the same.
     #[default]
     Claude,
-    /// Gemini CLI.
     Gemini,
 }
 
 impl Cli {
-    /// The CLI of this name.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "claude" | "codex" | "qwen" | "opencode" => Some(Self::Claude),

@@ -31,7 +31,6 @@ impl Reply {
         Self::json(&json!({"decision": "block", "reason": reason}))
     }
 
-    /// A message for the model.
     pub fn context(event: &str, text: &str) -> Self {
         Self::json(&json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}))
     }

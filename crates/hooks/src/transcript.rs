@@ -16,7 +16,6 @@ const BYTES_PER_TOKEN: u64 = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fill {
     pub tokens: u64,
-    /// Whether the model has counted them.
     pub counted: bool,
 }
 

@@ -23,7 +23,6 @@ use std::time::Duration;
 pub enum Role {
     /// Read only.
     Viewer,
-    /// Read, start and steer.
     #[default]
     Operator,
 }
@@ -48,7 +47,6 @@ enum Place {
 }
 
 impl RalphServer {
-    /// A server for the runs of a folder.
     pub fn new(app: App, folder: PathBuf, role: Role) -> Self {
         Self { app, place: Place::Folder(folder), role }
     }

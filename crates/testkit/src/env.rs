@@ -18,9 +18,7 @@ pub struct TestEnv {
 pub struct Finished {
     /// Exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// Everything on stdout.
     pub stdout: String,
-    /// Everything on stderr.
     pub stderr: String,
 }
 
@@ -58,7 +56,6 @@ impl TestEnv {
         env
     }
 
-    /// A path on this machine.
     pub fn path(&self, name: &str) -> PathBuf {
         self.temp.path().canonicalize().expect("the folder exists").join(name)
     }
@@ -83,7 +80,6 @@ impl TestEnv {
         vars
     }
 
-    /// Writes the user's own configuration.
     pub fn user_config(&self, value: &serde_json::Value) {
         self.write_config("config/ralph", value);
     }
@@ -98,7 +94,6 @@ impl TestEnv {
         std::fs::write(self.path(folder).join("config.json"), value.to_string()).expect("a file");
     }
 
-    /// A command on this machine.
     pub fn command(&self, program: impl AsRef<Path>, folder: &Path) -> Command {
         let mut command = Command::new(program.as_ref());
         command.env_clear().envs(self.vars()).current_dir(folder).stdin(Stdio::null());
@@ -117,7 +112,6 @@ impl TestEnv {
         Self::finish(&mut self.ralph_command(folder, args))
     }
 
-    /// Runs a command to its end.
     pub fn finish(command: &mut Command) -> Finished {
         let output = command.output().unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
         Finished {
@@ -134,7 +128,6 @@ impl TestEnv {
         command.spawn().unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"))
     }
 
-    /// Waits for a background command.
     pub fn wait(child: Child) -> Finished {
         let output = child.wait_with_output().expect("the child can be waited for");
         Finished {

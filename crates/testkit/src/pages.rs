@@ -12,7 +12,6 @@ pub const HOSTS_PAGE: &str = "the host's own page";
 /// A host server that must be unreachable from a sandbox; counts requests.
 #[derive(Debug)]
 pub struct HostServer {
-    /// The listening address.
     pub port: u16,
     calls: Arc<AtomicUsize>,
 }
@@ -36,7 +35,6 @@ impl HostServer {
         Ok(Self { port, calls })
     }
 
-    /// The number of requests.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[derive(Debug)]
 pub struct Postgres {
     folder: PathBuf,
-    /// Its URL.
     pub url: String,
 }
 
@@ -17,7 +16,6 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres")
 }
 
-/// A unique folder.
 fn folder() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -37,7 +35,6 @@ impl Postgres {
         Some(Self { folder, url })
     }
 
-    /// The folder of its socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.join(".s.PGSQL.5432")
     }

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Prism {
     child: Child,
-    /// Its URL.
     pub url: String,
 }
 

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct TestRepo<'a> {
     env: &'a TestEnv,
-    /// Its folder.
     pub dir: PathBuf,
 }
 
@@ -29,7 +28,6 @@ impl<'a> TestRepo<'a> {
         repo
     }
 
-    /// Writes a file.
     pub fn write(&self, path: &str, text: &str) {
         let path = self.dir.join(path);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
@@ -120,7 +118,6 @@ impl<'a> TestRepo<'a> {
         self.events_of(&self.latest())
     }
 
-    /// The journal of a run.
     pub fn events_of(&self, run: &str) -> Vec<serde_json::Value> {
         let text = self.read(format!(".ralph/runs/{run}/events.jsonl"));
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
@@ -144,7 +141,6 @@ impl<'a> TestRepo<'a> {
             .collect()
     }
 
-    /// The latest run's id.
     pub fn latest(&self) -> String {
         let mut ids: Vec<String> = std::fs::read_dir(self.dir.join(".ralph/runs"))
             .map(|entries| entries.flatten().filter_map(|e| e.file_name().into_string().ok()).collect())
@@ -153,7 +149,6 @@ impl<'a> TestRepo<'a> {
         ids.pop().unwrap_or_default()
     }
 
-    /// A file of the latest run.
     pub fn run_file(&self, name: &str) -> String {
         self.read(format!(".ralph/runs/{}/{name}", self.latest()))
     }

@@ -17,9 +17,7 @@ pub trait SandboxKeeper: Send {
 pub enum SandboxEvent {
     /// It was created, or found again.
     Ready(SandboxReady),
-    /// One is gone.
     Gone(SandboxGone),
-    /// A message for the user.
     Notice(String),
 }
 
@@ -28,6 +26,5 @@ pub enum SandboxEvent {
 pub enum Dismissal {
     /// It is over, and its result is safe: proven on the runner's side, or pushed with its state.
     Safe,
-    /// It may be resumed later.
     Unfinished,
 }

@@ -12,12 +12,10 @@ const SECRET_MIN: usize = 4;
 pub struct Address {
     /// Without its login; the scheme in lower case, trimmed.
     pub clean: String,
-    /// User and password, as written.
     pub login: Option<(String, String)>,
 }
 
 impl Address {
-    /// Parses a URL.
     pub fn of(text: &str) -> Self {
         let text = text.trim();
         let Some((scheme, rest)) = text.split_once("://") else {

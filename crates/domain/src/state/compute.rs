@@ -22,9 +22,7 @@ pub struct Compute {
 /// A sandbox of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SandboxUse {
-    /// The provider.
     pub provider: String,
-    /// The provider's id.
     pub id: String,
     /// Its price per hour, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

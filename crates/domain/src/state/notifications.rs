@@ -27,13 +27,9 @@ pub struct NotificationFacts {
 /// A possible notification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PendingNotification {
-    /// The event.
     pub of: Seq,
-    /// Its time.
     pub at: Timestamp,
-    /// The occasion.
     pub occasion: Occasion,
-    /// The event's own text.
     pub detail: String,
     /// Notifiers that have sent it, or failed to.
     pub told: BTreeSet<String>,

@@ -23,11 +23,9 @@ const MESSAGES: u32 = 6;
 /// One tool call of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionCall {
-    /// Digest of tool and input.
     pub call: u32,
     /// Digest of the normalized result, if known.
     pub result: Option<u32>,
-    /// Whether it failed.
     pub failed: bool,
     /// Whether it only waits or polls.
     pub waits: bool,
@@ -65,7 +63,6 @@ fn waits(tool: &str, input: &str) -> bool {
     TOOLS.iter().any(|name| tool.contains(name)) || COMMANDS.iter().any(|part| input.contains(part))
 }
 
-/// Watches one session.
 #[derive(Debug, Clone, Default)]
 pub struct SessionWatch {
     calls: VecDeque<SessionCall>,

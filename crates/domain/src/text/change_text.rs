@@ -234,7 +234,6 @@ pub fn first_prose(message: &str) -> String {
     text[meaningful(&text)..].to_owned()
 }
 
-/// The last paragraph of a message.
 pub fn last_paragraph(message: &str) -> String {
     message.rsplit("\n\n").map(str::trim).find(|part| !part.is_empty()).unwrap_or("").to_owned()
 }

@@ -14,9 +14,7 @@ pub struct RepoAddress {
 /// An issue on a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssueAddress {
-    /// Its repo.
     pub repo: RepoAddress,
-    /// Its number.
     pub number: u64,
 }
 

@@ -40,7 +40,6 @@ pub(crate) enum Repeat {
 
 #[derive(Debug, Clone)]
 pub(crate) struct ApiRequest {
-    /// What is tried, as text.
     pub what: String,
     pub method: Method,
     pub url: String,
@@ -307,7 +306,6 @@ fn moved(from: &str, to: &str) -> Option<String> {
     (to.origin() == from.origin()).then(|| to.to_string())
 }
 
-/// The query of the next page.
 fn next_query(link: &str) -> Option<&str> {
     let next = link.split(',').find(|part| part.contains("rel=\"next\""))?;
     let url = next.split_once('<')?.1.split_once('>')?.0;

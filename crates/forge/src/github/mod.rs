@@ -31,12 +31,9 @@ pub(crate) use address::{host_of, serves};
 /// A push may take this long without its token expiring.
 const PUSH_MARGIN: SignedDuration = SignedDuration::from_mins(15);
 
-/// How to authenticate.
 #[derive(Clone)]
 pub enum GitHubAuth {
-    /// A personal access token, or a workflow's.
     Token(String),
-    /// A GitHub App.
     App(AppKey),
 }
 
@@ -76,7 +73,6 @@ impl GitHubAuth {
 /// Repo, URLs and authentication.
 #[derive(Debug, Clone)]
 pub struct GitHubOptions {
-    /// The repo.
     pub address: RepoAddress,
     /// The REST API: `https://api.github.com`, `https://HOST/api/v3`.
     pub api_url: String,
@@ -84,13 +80,10 @@ pub struct GitHubOptions {
     pub graphql_url: String,
     /// The push URL: `https://HOST/owner/name.git`.
     pub git_url: String,
-    /// Authentication.
     pub auth: GitHubAuth,
-    /// Time limit of one call.
     pub timeout: Duration,
     /// The wait before the second try; it doubles.
     pub backoff: Duration,
-    /// Proxy settings.
     pub proxy: ProxySettings,
 }
 

@@ -152,7 +152,6 @@ pub(crate) struct WireEvent {
 #[derive(Debug, Deserialize)]
 pub(crate) struct WireDismissed {
     pub review_id: u64,
-    /// Its old decision.
     #[serde(default)]
     pub state: String,
     #[serde(default)]
@@ -205,7 +204,6 @@ pub(crate) struct WireIssue {
     #[serde(default)]
     pub body: Option<String>,
     pub state: String,
-    /// Names, or objects with names.
     #[serde(default)]
     pub labels: Vec<Value>,
 }

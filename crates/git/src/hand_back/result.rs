@@ -37,7 +37,6 @@ pub struct RunCommits {
 /// How a result is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApplyMode<'a> {
-    /// To the files, uncommitted.
     Files,
     /// As one commit with this message on the current branch.
     Squash(&'a str),
@@ -456,9 +455,7 @@ fn refuse_in_the_way(paths: &BTreeSet<PathBuf>, run: &RunId) -> Result<()> {
 /// The user's uncommitted changes when a run began: its sessions saw them, and no commit of the run holds them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserChanges {
-    /// The tree of the commit with these changes.
     pub tree: String,
-    /// The changed files.
     pub files: Vec<String>,
 }
 
@@ -478,7 +475,6 @@ impl UserChanges {
         Ok((!files.is_empty()).then_some(Self { tree, files }))
     }
 
-    /// Writes them into a checkout of that commit, uncommitted. Idempotent.
     pub fn write_to(checkout: &Repo, run: &RunId, commit: &CommitId, tree: &str) -> Result<()> {
         let changes = tree_changes(&checkout.git(), commit.as_str(), tree)?;
         let files: Vec<Difference<'_>> =

@@ -75,12 +75,15 @@ const KEPT_PREFIXES: &[&str] = &["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_AU
 /// Which settings a git reads.
 #[derive(Debug, Clone)]
 enum Config {
-    /// The user's.
     User,
     /// Those that the engine wrote into the git folder.
     Folder,
     /// Those of the engine's folder `common`, in place of the repo's. It exists as long as `_kept`.
-    View { common: PathBuf, network: bool, _kept: Arc<dyn Any + Send + Sync> },
+    View {
+        common: PathBuf,
+        network: bool,
+        _kept: Arc<dyn Any + Send + Sync>,
+    },
     /// None: the engine's folder could not be made.
     Broken(String),
 }
@@ -112,7 +115,6 @@ impl UserGit {
         Self(self.0.with_timeout(timeout))
     }
 
-    /// Starts building a command.
     pub fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> GitCall {
         self.0.call(args)
     }
@@ -147,7 +149,6 @@ impl Git {
         Self::new(vars, Some(git_dir.to_owned()), work_tree.to_owned(), config)
     }
 
-    /// Git that fails with this reason.
     pub(crate) fn broken(vars: &Vars, why: String) -> Self {
         Self::new(vars, None, PathBuf::from("/"), Config::Broken(why))
     }
@@ -189,7 +190,6 @@ impl Git {
         own
     }
 
-    /// Starts building a command.
     pub fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> GitCall {
         let args: Vec<OsString> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
         GitCall {

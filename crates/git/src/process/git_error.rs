@@ -7,13 +7,9 @@ use std::fmt;
 pub enum GitFailure {
     /// `git` isn't installed.
     NotInstalled,
-    /// It couldn't be started or watched.
     CannotStart(String),
-    /// It exited with this code.
     Exited(i32),
-    /// A signal ended it.
     Signaled(i32),
-    /// It exceeded its deadline.
     TimedOut,
 }
 
@@ -35,7 +31,6 @@ impl fmt::Display for GitFailure {
 pub struct GitError {
     /// Its arguments, without the hardening.
     pub args: String,
-    /// How it failed.
     pub kind: GitFailure,
     /// The last lines of standard error.
     pub stderr: String,

@@ -39,12 +39,10 @@ impl Guard {
         Self { paths, allow }
     }
 
-    /// Why a tool call is refused.
     pub fn judge(&self, tool: &str, input: &Value) -> Option<Refusal> {
         tools::judge(&self.paths, &self.allow, tool, input)
     }
 
-    /// Why a shell command is refused.
     pub fn judge_command(&self, command: &str) -> Option<Refusal> {
         tools::command(&self.paths, &self.allow, command)
     }

@@ -183,7 +183,6 @@ impl Rules {
         RULES.as_ref()
     }
 
-    /// Why a call is refused.
     pub fn judge(&self, call: &Call<'_>) -> Option<Refusal> {
         self.group.iter().find_map(|group| {
             let found = group.rules.iter().find(|rule| rule.matches(call))?;
@@ -196,7 +195,6 @@ impl Rules {
         Some(Refusal::new(found.category, format!("{name}={value}"), &found.why))
     }
 
-    /// Whether a name is on a list of programs.
     pub fn is(&self, list: &[String], name: &str) -> bool {
         matches_any(list, name)
     }
@@ -247,7 +245,6 @@ pub struct Call<'a> {
     pub args: Vec<String>,
     /// Options, one by one: `-rf` also as `-r` and `-f`, and with the next word as `-o=FILE`.
     pub options: Vec<String>,
-    /// Arguments that are neither options nor their values.
     pub operands: Vec<String>,
     pub stdin: &'a str,
     pub at: CallSite<'a>,

@@ -47,12 +47,10 @@ impl DockerProvider {
         Self { engine: Arc::new(Engine::new(options.address.clone())), options }
     }
 
-    /// Whether the engine answers.
     pub fn ping(&self) -> Result<(), SandboxError> {
         self.engine.ping()
     }
 
-    /// Where the engine listens.
     pub fn address(&self) -> &Address {
         self.engine.address()
     }

@@ -72,7 +72,6 @@ impl ProxySocket {
 /// Settings of a [`super::DockerProvider`].
 #[derive(Debug, Clone)]
 pub struct DockerOptions {
-    /// The engine's address.
     pub address: Address,
     /// The default image; built from [`DockerOptions::dockerfile`] if the engine lacks it.
     pub image: String,
@@ -86,13 +85,11 @@ pub struct DockerOptions {
     pub mounts: Vec<(PathBuf, bool)>,
     /// The user of commands, `uid:gid`; otherwise the owner of the workspace's folder, or 1000 for a volume.
     pub user: Option<String>,
-    /// The network.
     pub network: Network,
     /// Network access if there is no network.
     pub proxy: Option<ProxySocket>,
     /// Ports inside that are published on this machine's loopback.
     pub publish: Vec<u16>,
-    /// Process limit.
     pub pids: u32,
     /// Whether the image's files can be changed inside; by default not.
     pub writable_root: bool,

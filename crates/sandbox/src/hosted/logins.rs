@@ -13,9 +13,7 @@ pub type AuthFiles = Arc<dyn Fn(&[String]) -> Vec<AuthFile> + Send + Sync>;
 /// The user's logins.
 #[derive(Clone)]
 pub struct Logins {
-    /// The user's home.
     pub home: PathBuf,
-    /// Which files below it a command gets.
     pub files: AuthFiles,
 }
 

@@ -101,7 +101,6 @@ impl SandboxProvider for MemoryProvider {
     }
 }
 
-/// A managed sandbox in memory.
 #[derive(Debug)]
 pub struct MemoryManaged {
     id: String,

@@ -26,7 +26,6 @@ pub struct SbxSandbox {
     pub(super) host: Arc<Host>,
     pub(super) name: String,
     pub(super) root: PathBuf,
-    /// Variables of every command.
     pub(super) env: Vec<(String, String)>,
 }
 

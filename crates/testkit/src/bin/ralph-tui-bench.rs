@@ -163,7 +163,6 @@ fn resident(pid: u32) -> f64 {
     kilobytes / 1024.0
 }
 
-/// An active run.
 fn view() -> String {
     let tokens = json!({ "input": 1, "output": 1, "cached": 0, "cache_write": 0 });
     json!({

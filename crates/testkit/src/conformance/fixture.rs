@@ -51,7 +51,6 @@ impl<'a> Fixture<'a> {
         self.folder.join(name)
     }
 
-    /// Creates the check's folder.
     pub(super) fn folder(&self) -> Result<PathBuf, Fault> {
         self.sandbox().write(&self.path(".keep"), b"", WriteMode::Replace)?;
         Ok(self.folder.clone())
@@ -161,7 +160,6 @@ pub(super) fn eq<T: PartialEq + std::fmt::Debug>(what: &str, got: T, wanted: T) 
     wrong(format!("{what}: wanted {}, got {}", show(&wanted), show(&got)))
 }
 
-/// Converts a path.
 pub(super) fn at(path: &str) -> &Path {
     Path::new(path)
 }

@@ -176,7 +176,6 @@ struct Check {
 /// Why a check did not pass.
 #[derive(Debug)]
 enum Fault {
-    /// The behavior is wrong.
     Wrong(String),
     /// The check can't run here, for a reason that isn't a fault (such as a missing tool in the sandbox).
     Skip(String),

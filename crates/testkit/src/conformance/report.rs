@@ -5,11 +5,8 @@ use std::fmt;
 /// The outcome of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The check passed.
     Passed,
-    /// Skipped, with the reason.
     Skipped(String),
-    /// Failed, with the fault.
     Failed(String),
 }
 
@@ -34,12 +31,10 @@ impl Report {
         &self.rows
     }
 
-    /// The number of passed checks.
     pub fn passed(&self) -> usize {
         self.rows.iter().filter(|(_, verdict)| *verdict == Verdict::Passed).count()
     }
 
-    /// Names of the checks that failed.
     pub fn failed(&self) -> Vec<&'static str> {
         let failed = self.rows.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Failed(_)));
         failed.map(|(name, _)| *name).collect()

@@ -48,7 +48,6 @@ impl Inside {
         Ok(Self { folder, mark, env })
     }
 
-    /// Its user's home.
     pub(crate) fn home(&self) -> PathBuf {
         self.folder.path().join("home")
     }
@@ -58,7 +57,6 @@ impl Inside {
         self.home().join(path)
     }
 
-    /// Runs a command to its end.
     pub(crate) fn run(&self, job: &Job<'_>) -> io::Result<Ran> {
         let (program, arguments) = job.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);

@@ -21,7 +21,6 @@ pub enum Fault {
     Status(u16, Option<u32>),
     /// This status instead, but the request has its effect.
     StatusAfter(u16),
-    /// The response is delayed.
     Slow(Duration),
     /// The connection is closed without an answer; the request has no effect.
     Hangup,
@@ -44,7 +43,6 @@ pub struct Seen {
     pub line: String,
     /// The body, if it is text.
     pub body: String,
-    /// The status of its response.
     pub status: u16,
 }
 

@@ -65,12 +65,10 @@ impl FakeDaytona {
         Ok(Self { server, state, key })
     }
 
-    /// The URL of the API.
     pub fn url(&self) -> String {
         self.server.url()
     }
 
-    /// The URL of the toolboxes.
     pub fn toolbox_url(&self) -> String {
         format!("{}/toolbox", self.server.url())
     }
@@ -80,7 +78,6 @@ impl FakeDaytona {
         url.clone_into(&mut lock(&self.state).toolbox_url);
     }
 
-    /// The accepted key.
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -90,7 +87,6 @@ impl FakeDaytona {
         self.server.fail(part, fault);
     }
 
-    /// Sets the page size of lists.
     pub fn page_size(&self, size: usize) {
         lock(&self.state).page = size.max(1);
     }
@@ -137,7 +133,6 @@ impl FakeDaytona {
         port.parse().ok().filter(|_| open)
     }
 
-    /// The existing sandboxes.
     pub fn left(&self) -> Vec<String> {
         lock(&self.state).sandboxes.keys().cloned().collect()
     }
@@ -148,7 +143,6 @@ impl FakeDaytona {
         lost.values().for_each(|sandbox| sandbox.inside.end());
     }
 
-    /// The number of sandboxes ever created.
     pub fn made(&self) -> u32 {
         lock(&self.state).made
     }
@@ -169,7 +163,6 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The vendor's error format.
 fn refusal(status: u16, path: &str, message: &str) -> Reply {
     let body =
         json!({ "path": path, "timestamp": NOW, "statusCode": status, "error": "Error", "message": message });

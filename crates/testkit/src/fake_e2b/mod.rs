@@ -38,7 +38,6 @@ struct Sandbox {
 }
 
 impl Sandbox {
-    /// Changes with every resume.
     fn token(&self) -> String {
         format!("envd-{}-{}", self.id, self.wakes)
     }
@@ -68,7 +67,6 @@ impl FakeE2b {
         self.server.url()
     }
 
-    /// The accepted key.
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -78,7 +76,6 @@ impl FakeE2b {
         self.server.fail(part, fault);
     }
 
-    /// Sets the page size of lists.
     pub fn page_size(&self, size: usize) {
         lock(&self.state).page = size.max(1);
     }
@@ -118,7 +115,6 @@ impl FakeE2b {
         port.parse().ok().filter(|_| awake && told)
     }
 
-    /// The number of sandboxes ever created.
     pub fn made(&self) -> u32 {
         lock(&self.state).made
     }
@@ -139,7 +135,6 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The vendor's error format.
 fn refusal(status: u16, message: &str) -> Reply {
     Reply::json(status, &json!({ "code": status, "message": message }))
 }

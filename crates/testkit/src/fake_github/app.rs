@@ -66,7 +66,6 @@ pub(crate) fn check(jwt: &str, app_id: &str, now: i64) -> Result<(), &'static st
     Ok(())
 }
 
-/// A new token of the installation.
 pub(crate) fn issue(state: &mut State, now: i64) -> Value {
     state.issued += 1;
     let token = ["ghs", "fake", &format!("{:016}", state.issued)].join("_");

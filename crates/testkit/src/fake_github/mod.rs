@@ -92,18 +92,15 @@ impl FakeGitHub {
         ["ghp", "fake", "0123456789abcdef"].join("_")
     }
 
-    /// Also accepts this token.
     pub fn add_token(&self, token: &str, login: &str, reach: Reach) {
         let holder = Holder { login: login.into(), reach, expires: None };
         lock(&self.state).holders.insert(token.into(), holder);
     }
 
-    /// No longer accepts this token.
     pub fn revoke(&self, token: &str) {
         lock(&self.state).holders.remove(token);
     }
 
-    /// The App's id.
     pub fn app_id(&self) -> String {
         lock(&self.state).app_id.clone()
     }
@@ -123,22 +120,18 @@ impl FakeGitHub {
         lock(&self.state).lifetime = seconds;
     }
 
-    /// The number of installation tokens issued.
     pub fn tokens_issued(&self) -> u64 {
         lock(&self.state).issued
     }
 
-    /// Uninstalls the App from the repo.
     pub fn uninstall(&self) {
         lock(&self.state).installed = false;
     }
 
-    /// Makes the repo public or private.
     pub fn private(&self, private: bool) {
         lock(&self.state).private = private;
     }
 
-    /// Archives the repo.
     pub fn archive(&self) {
         lock(&self.state).archived = true;
     }
@@ -148,7 +141,6 @@ impl FakeGitHub {
         lock(&self.state).drafts = false;
     }
 
-    /// Rate-limits the next mutation.
     pub fn limit_graphql(&self) {
         lock(&self.state).graphql_limited = true;
     }
@@ -183,7 +175,6 @@ impl FakeGitHub {
         lock(&self.state).pulls.len()
     }
 
-    /// The commit of a branch.
     pub fn branch(&self, name: &str) -> Option<String> {
         git::branch(&lock(&self.state).bare(), name)
     }
@@ -217,7 +208,6 @@ impl FakeGitHub {
         lock(&self.state).strangers.insert(login.into());
     }
 
-    /// A user's decisions are dismissed.
     pub fn dismiss(&self, number: u64, author: &str) {
         self.dismiss_by(number, author, "", "", None);
     }
@@ -241,7 +231,6 @@ impl FakeGitHub {
         }
     }
 
-    /// A user writes a comment.
     pub fn say(&self, number: u64, author: &str, body: &str) {
         let mut state = lock(&self.state);
         let id = state.next_id();
@@ -256,7 +245,6 @@ impl FakeGitHub {
         found.map(|c| (c.id, c.author.clone(), c.body.clone())).collect()
     }
 
-    /// The labels of a pull request.
     pub fn labels(&self, number: u64) -> Vec<String> {
         lock(&self.state).pull(number).map(|pull| pull.labels.clone()).unwrap_or_default()
     }
@@ -278,7 +266,6 @@ impl FakeGitHub {
         number
     }
 
-    /// Closes a pull request.
     pub fn close(&self, number: u64) {
         self.end(number, false);
     }

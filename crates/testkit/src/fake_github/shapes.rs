@@ -180,7 +180,6 @@ pub(crate) fn dismissal(state: &State, taken: &Dismissed) -> Value {
     })
 }
 
-/// The line comments of a review.
 pub(crate) fn lines(state: &State, review: &Reviewed) -> Vec<Value> {
     let url = format!("{}/repos/{}/pulls/{}", state.url, state.full_name(), review.number);
     let line = |(id, path, line, body): &(u64, String, u64, String)| {

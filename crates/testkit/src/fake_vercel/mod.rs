@@ -83,12 +83,10 @@ impl FakeVercel {
         Ok(Self { server, state, token })
     }
 
-    /// The URL of the API.
     pub fn url(&self) -> String {
         format!("{}/api", self.server.url())
     }
 
-    /// The accepted token.
     pub fn token(&self) -> &str {
         &self.token
     }
@@ -98,12 +96,10 @@ impl FakeVercel {
         self.server.fail(part, fault);
     }
 
-    /// Sets the page size of lists.
     pub fn page_size(&self, size: usize) {
         lock(&self.state).page = size.max(1);
     }
 
-    /// Lets a session time out.
     pub fn expire(&self, name: &str) {
         if let Some(sandbox) = lock(&self.state).sandboxes.get_mut(name) {
             sandbox.inside.kill_all();
@@ -121,7 +117,6 @@ impl FakeVercel {
         lock(&self.state).sandboxes.get(name).map(|sandbox| sandbox.asked.clone())
     }
 
-    /// Creates a foreign sandbox.
     pub fn make_foreign(&self, name: &str) {
         api::create(
             &mut lock(&self.state),
@@ -139,7 +134,6 @@ impl FakeVercel {
         (sandbox.status() == "running" && sandbox.ports.contains(&u64::from(port))).then_some(port)
     }
 
-    /// The number of sandboxes ever created.
     pub fn made(&self) -> u32 {
         lock(&self.state).made
     }
@@ -160,7 +154,6 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The vendor's error format.
 fn refusal(status: u16, message: &str) -> Reply {
     let code = match status {
         404 => "not_found",

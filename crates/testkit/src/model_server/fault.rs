@@ -37,14 +37,10 @@ pub enum FaultKind {
     TooLong,
     /// 404: no such model.
     NoModel,
-    /// Exactly this answer.
     Http {
-        /// Its status.
         status: u16,
-        /// Its headers in addition to the content type.
         #[serde(default)]
         headers: Vec<(String, String)>,
-        /// Its unmodified body.
         body: String,
     },
     /// An `overloaded` event in a stream that began with 200; unstreamed: [`FaultKind::Overloaded`].
@@ -55,21 +51,16 @@ pub enum FaultKind {
     Cut,
     /// The answer starts, then silence until the client disconnects or the time is over; then the connection ends.
     Stall {
-        /// How long.
         #[serde(default = "ten_minutes")]
         ms: u64,
     },
     /// Silence before the first byte, then the answer as scripted.
     SlowFirst {
-        /// How long.
         #[serde(default = "thirty_seconds")]
         ms: u64,
     },
     /// Silence until this file exists, then the answer as scripted.
-    Held {
-        /// The file.
-        until: std::path::PathBuf,
-    },
+    Held { until: std::path::PathBuf },
     /// The body isn't valid JSON.
     Garbled,
     /// The connection ends before the first byte.
@@ -92,7 +83,6 @@ fn thirty_seconds() -> u64 {
 /// A fault, how often it occurs, and at which turn. Counted per scenario and run id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// The kind.
     #[serde(flatten)]
     pub kind: FaultKind,
     /// How often it occurs; [`Fault::ALWAYS`] for every time.
@@ -111,7 +101,6 @@ impl Fault {
     /// Every time.
     pub const ALWAYS: i64 = -1;
 
-    /// Every time.
     pub fn always(kind: FaultKind) -> Self {
         Self { kind, times: Self::ALWAYS, turn: None }
     }

@@ -12,7 +12,6 @@ const BODY_MAX: usize = 64 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub method: String,
-    /// With the query.
     pub target: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
@@ -32,10 +31,12 @@ impl Request {
 /// The reason why there is no request.
 #[derive(Debug)]
 pub(crate) enum ReadEnd {
-    /// The client disconnected, or the server stops.
     Closed,
     /// The request isn't one that this server accepts.
-    Bad { status: u16, why: &'static str },
+    Bad {
+        status: u16,
+        why: &'static str,
+    },
 }
 
 /// Reads requests from one connection.

@@ -24,7 +24,6 @@ pub(super) struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Sends an answer.
     pub(super) fn send(&mut self, request: Option<&Request>, answer: &ServerResponse) -> io::Result<After> {
         if !self.silence(answer.wait) || answer.ending == Ending::Hangup {
             return Ok(After::Close);

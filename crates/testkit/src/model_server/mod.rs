@@ -116,7 +116,6 @@ impl ModelServer {
         Ok(Self { address, shared, accepting: Some(accepting) })
     }
 
-    /// The port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
@@ -126,7 +125,6 @@ impl ModelServer {
         format!("http://{}/s/{scenario}/{run}", self.address)
     }
 
-    /// Adds a scenario, or replaces one.
     pub fn script(&self, name: &str, script: Script) {
         self.shared.brain.lock().script(name, script);
     }
@@ -136,7 +134,6 @@ impl ModelServer {
         self.shared.brain.lock().requests(scenario, run)
     }
 
-    /// The request counts of a run.
     pub fn counts(&self, scenario: &str, run: &str) -> Counts {
         self.shared.brain.lock().counts(scenario, run)
     }

@@ -17,7 +17,6 @@ pub(super) struct Offered {
 pub(super) enum ToolShape {
     /// As a JSON object.
     Json,
-    /// As free text (OpenAI custom tools).
     Custom,
 }
 

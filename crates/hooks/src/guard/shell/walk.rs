@@ -274,7 +274,6 @@ impl Shell<'_> {
         }
     }
 
-    /// A process substitution.
     fn substituted_file(&mut self, list: &CompoundList) -> String {
         let out = self.list(list, "");
         let name = format!("/dev/fd/{}", 63 + self.files.len());
@@ -325,7 +324,6 @@ impl Shell<'_> {
         }
     }
 
-    /// The known text of a file.
     pub(super) fn content(&self, name: &str) -> String {
         self.files.get(&self.path(name)).cloned().unwrap_or_else(|| text::output(&format!("cat {name}")))
     }

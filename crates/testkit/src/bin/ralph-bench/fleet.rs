@@ -148,7 +148,6 @@ fn takes(fleet: &Fleet, count: usize) {
     run("DELETE FROM ralph_seal.workers WHERE id IN ('taker', 'other')");
 }
 
-/// Milliseconds.
 fn timed(what: impl FnOnce()) -> f64 {
     let begun = Instant::now();
     what();
@@ -364,7 +363,6 @@ impl Bench {
     }
 }
 
-/// Sends SIGTERM.
 fn end(child: &Child) {
     let _ = Command::new("kill").arg(child.id().to_string()).status();
 }
