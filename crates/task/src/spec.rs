@@ -4,6 +4,7 @@
 use crate::config::Settings;
 use crate::criterion::Criterion;
 use jiff::Timestamp;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::id::{CommitId, Digest, RunId, Seq};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -120,7 +121,7 @@ impl Task {
         Ok(Self {
             id: None,
             ticket: None,
-            title: ralph_loop_protocol::display::text::one_line(title, 80),
+            title: one_line(title, 80),
             text: text.replace("\r\n", "\n"),
             source: source.to_owned(),
             dialect: Dialect::PromptMd,

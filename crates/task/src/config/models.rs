@@ -1,5 +1,6 @@
 //! Model profiles: a named model with its settings, server and price.
 
+use ralph_loop_protocol::display::text::nearest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -205,7 +206,7 @@ impl Models {
     /// What to write instead of an unknown name.
     pub fn known_for(&self, name: &str) -> String {
         let known: Vec<&str> = self.profiles.keys().map(String::as_str).collect();
-        let near = ralph_loop_protocol::display::text::nearest(name, known.iter().copied());
+        let near = nearest(name, known.iter().copied());
         let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
         match known.as_slice() {
             [] => "no profile is configured; name a model as `PROVIDER/MODEL`".to_owned(),

@@ -3,6 +3,7 @@
 //! Only the user's configuration, environment and flags count: a repo must not be able to run a command on the user's
 //! machine or to send messages to a server of its choice.
 
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::notification::Occasion;
 use serde::{Deserialize, Serialize};
 
@@ -162,10 +163,7 @@ impl NotifyConfig {
             NotifyKind::Email => {
                 self.from.iter().chain(&self.to).find(|address| !is_address(address)).map(|address| {
                     (
-                        format!(
-                            "`{}` isn't an email address",
-                            ralph_loop_protocol::display::text::one_line(address, 80)
-                        ),
+                        format!("`{}` isn't an email address", one_line(address, 80)),
                         "for example `me@example.org`",
                     )
                 })

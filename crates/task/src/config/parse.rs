@@ -1,6 +1,7 @@
 //! Parses a configuration file; errors have a line and a likely fix.
 
 use super::{AgentKind, ConfigFile};
+use ralph_loop_protocol::display::text::{nearest, one_line};
 
 /// Why a configuration file was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,7 +26,7 @@ fn is_usable_name(name: &str) -> bool {
 }
 
 fn unusable_name(key: &'static str, what: &str, name: &str) -> ValueFault {
-    let shown = ralph_loop_protocol::display::text::one_line(name, NAME_MAX);
+    let shown = one_line(name, NAME_MAX);
     let hint =
         format!("names are up to {NAME_MAX} letters, digits, `-`, `_` and `.`: they become file names");
     (key, format!("the {what} name `{shown}` is not usable"), hint)
@@ -292,7 +293,7 @@ fn explain(error: &serde_json::Error) -> ConfigError {
     let hint = match message.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next()) {
         Some(field) => {
             let expected = message.split('`').skip(3).step_by(2);
-            match ralph_loop_protocol::display::text::nearest(field, expected.collect::<Vec<_>>()) {
+            match nearest(field, expected.collect::<Vec<_>>()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "remove it; `docs/CONFIG.md` lists every key".into(),
             }

@@ -6,6 +6,7 @@ use super::{
     TestsPolicy, VerifierConfig, WorkspaceConfig,
 };
 use crate::budget::Budgets;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::id::AgentName;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -388,7 +389,7 @@ impl Settings {
         let mut meant = self.agents.iter().filter(|a| agent.is_none_or(|name| a.name == *name));
         let caller = meant.find(|a| a.kind.calls_model())?;
         self.models.get(model).is_none().then(|| {
-            let name = ralph_loop_protocol::display::text::one_line(model, 60);
+            let name = one_line(model, 60);
             (
                 format!("model profile `{name}` doesn't exist (agent `{}`)", caller.name),
                 self.models.known_for(model),

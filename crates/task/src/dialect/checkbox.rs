@@ -4,6 +4,7 @@
 //! level: not those in code, quotes or other sections, nor dates in brackets.
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use ralph_loop_protocol::display::text::one_line;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -246,14 +247,14 @@ impl<'a> CheckboxReader<'a> {
             let (id, rest) = split_id(text);
             found.id_written = id.is_some();
             found.id = id.unwrap_or_default().to_owned();
-            found.text = ralph_loop_protocol::display::text::one_line(rest, 4_000);
+            found.text = one_line(rest, 4_000);
             if text.to_ascii_lowercase().contains("verify:") {
                 self.out.inline_verify.push(found.mark - 1);
             }
             return;
         }
         if self.constraints.is_some() && self.section.is_none() && self.quotes == 0 && !text.is_empty() {
-            self.out.constraints.push(ralph_loop_protocol::display::text::one_line(text, 1_000));
+            self.out.constraints.push(one_line(text, 1_000));
         }
         if self.section.is_none() || self.quotes > 0 {
             return;

@@ -69,9 +69,8 @@ impl Diagnostic {
     ) -> Self {
         Self { severity: Severity::Warning, ..Self::error(rule, file, place, message, fix) }
     }
-    pub fn with_edit(mut self, range: Range<usize>, replacement: impl Into<String>) -> Self {
+    pub fn set_edit(&mut self, range: Range<usize>, replacement: impl Into<String>) {
         self.edit = Some(SafeEdit { range, replacement: replacement.into() });
-        self
     }
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -83,6 +82,42 @@ impl Diagnostic {
             .cmp(&other.file)
             .then_with(|| key(self).cmp(&key(other)))
             .then_with(|| self.message.cmp(&other.message))
+    }
+}
+
+/// Collects the findings in one file.
+#[derive(Debug)]
+pub struct Findings {
+    file: String,
+    pub all: Vec<Diagnostic>,
+}
+
+impl Findings {
+    pub fn of(file: &str) -> Self {
+        Self { file: file.to_owned(), all: Vec::new() }
+    }
+    pub fn error(
+        &mut self,
+        rule: &'static str,
+        place: Span,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> &mut Diagnostic {
+        self.push(Diagnostic::error(rule, &self.file, place, message, fix))
+    }
+    pub fn warning(
+        &mut self,
+        rule: &'static str,
+        place: Span,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> &mut Diagnostic {
+        self.push(Diagnostic::warning(rule, &self.file, place, message, fix))
+    }
+    fn push(&mut self, finding: Diagnostic) -> &mut Diagnostic {
+        let at = self.all.len();
+        self.all.push(finding);
+        &mut self.all[at]
     }
 }
 

@@ -9,6 +9,7 @@ use crate::dialect::metric_section::MetricSection;
 use crate::dialect::plan::prd_tasks::Story;
 use crate::dialect::template::{self, Vars};
 pub use crate::spec::Dialect;
+use ralph_loop_protocol::display::text::one_line;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -117,7 +118,7 @@ impl TaskFile {
             goal,
             task_id: super::names::derived_id(title),
             ticket_id: None,
-            summary: ralph_loop_protocol::display::text::one_line(title, 72),
+            summary: one_line(title, 72),
             slug: super::names::slug(title),
             criteria: Vec::new(),
             stories: Vec::new(),

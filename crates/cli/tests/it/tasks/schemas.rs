@@ -8,7 +8,7 @@ use ralph_loop_task::config::{AgentConfig, ConfigFile, ModelsFile};
 use ralph_loop_task::dialect::diagnostic::Lines;
 use ralph_loop_task::dialect::plan::prd_tasks::{Story, TasksJson};
 use ralph_loop_task::dialect::ralph_json::{BudgetSection, Entry, GitSection, KINDS, RalphJson, Repository};
-use ralph_loop_task::dialect::{Dialect, TaskTexts, frontmatter, parse};
+use ralph_loop_task::dialect::{Dialect, Findings, TaskTexts, frontmatter, parse};
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -37,10 +37,6 @@ fn keys_of<T: serde::de::DeserializeOwned>() -> BTreeSet<String> {
     error.split('`').skip(3).step_by(2).map(str::to_owned).collect()
 }
 
-fn set(names: &[&str]) -> BTreeSet<String> {
-    names.iter().map(|name| (*name).to_owned()).collect()
-}
-
 #[track_caller]
 fn valid(schema: &Value, value: &Value) {
     let found = problems(schema, schema, value, "");
@@ -55,8 +51,8 @@ fn assert_refused(schema: &Value, value: &Value) {
 /// The frontmatter of a task as JSON, read by the code.
 fn frontmatter_json(text: &str) -> Value {
     let split = frontmatter::split(text).unwrap();
-    let mut found = Vec::new();
-    let (front, _) = frontmatter::read("ralph_task.md", text, &split, &Lines::new(text), &mut found).unwrap();
+    let mut found = Findings::of("ralph_task.md");
+    let (front, _) = frontmatter::read(text, &split, &Lines::new(text), &mut found).unwrap();
     without_null(serde_json::to_value(front).unwrap())
 }
 
@@ -305,7 +301,7 @@ fn tasks_json_has_exactly_the_keys_of_the_code() {
 #[test]
 fn the_frontmatter_has_exactly_the_keys_of_the_code() {
     let schema = schema("frontmatter");
-    assert_eq!(keys(&schema["properties"]), set(frontmatter::KEYS));
+    assert_eq!(keys(&schema["properties"]), keys_of::<frontmatter::Frontmatter>());
     let providers = ralph_loop_task::dialect::ralph_task_md::PROVIDERS;
     assert_eq!(schema["properties"]["sandbox_provider"]["enum"], json!(providers));
     let empty = serde_json::to_value(frontmatter::Resources::default()).unwrap();

@@ -2,6 +2,7 @@
 
 use super::prd_tasks::{Story, TasksJson, parse_text};
 use crate::dialect::json;
+use ralph_loop_protocol::display::text::one_line;
 use std::collections::BTreeMap;
 
 /// Sets `passes` of one story. No other byte changes.
@@ -95,7 +96,7 @@ fn stories(old: &TasksJson, new: &TasksJson, out: &mut Vec<String>) {
             match left.get_mut(criterion.trim()) {
                 Some(count) if *count > 0 => *count -= 1,
                 _ => {
-                    let short = ralph_loop_protocol::display::text::one_line(criterion, 80);
+                    let short = one_line(criterion, 80);
                     out.push(format!("`acceptanceCriteria` of `{id}`: one is gone: {short}"));
                 }
             }
