@@ -46,7 +46,6 @@ type NameService<'a> = dyn Fn(&Preview) -> Option<SocketAddr> + 'a;
 
 enum Hold<'a> {
     Plain(&'a dyn Sandbox),
-    Managed(&'a dyn ManagedSandbox),
     Own(Box<dyn ManagedSandbox>),
 }
 
@@ -55,18 +54,6 @@ impl<'a> Subject<'a> {
     pub fn of_sandbox(sandbox: &'a dyn Sandbox, capabilities: Capabilities) -> Self {
         Self {
             sandbox: Hold::Plain(sandbox),
-            provider: None,
-            capabilities,
-            without: Vec::new(),
-            port: 8080,
-            names: None,
-        }
-    }
-
-    /// A sandbox with a lifecycle; the suite stops, starts and finally destroys it.
-    pub fn of_managed(sandbox: &'a dyn ManagedSandbox, capabilities: Capabilities) -> Self {
-        Self {
-            sandbox: Hold::Managed(sandbox),
             provider: None,
             capabilities,
             without: Vec::new(),
@@ -116,7 +103,6 @@ impl<'a> Subject<'a> {
     fn sandbox(&self) -> &dyn Sandbox {
         match &self.sandbox {
             Hold::Plain(sandbox) => *sandbox,
-            Hold::Managed(sandbox) => *sandbox,
             Hold::Own(sandbox) => sandbox.as_ref(),
         }
     }
@@ -124,7 +110,6 @@ impl<'a> Subject<'a> {
     fn managed(&self) -> Option<&dyn ManagedSandbox> {
         match &self.sandbox {
             Hold::Plain(_) => None,
-            Hold::Managed(sandbox) => Some(*sandbox),
             Hold::Own(sandbox) => Some(sandbox.as_ref()),
         }
     }

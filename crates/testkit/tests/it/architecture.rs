@@ -143,7 +143,6 @@ const ROWS: &[Row] = &[
             "app",
             "hooks",
             "server",
-            "tui",
             "core",
             "journal",
             "git",
