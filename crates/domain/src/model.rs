@@ -54,7 +54,6 @@ impl ModelSink for NoSink {
 /// The cost of a model's tokens, and the savings by cache reads; `None` without a known price.
 pub type Pricing = Arc<dyn Fn(&str, &Tokens) -> Option<(Usd, Usd)> + Send + Sync>;
 
-/// One call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
     /// System prompt, in pieces; a piece with `cache` ends a part that stays the same between calls.
@@ -87,7 +86,6 @@ impl TextPart {
     }
 }
 
-/// One turn of the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
@@ -101,12 +99,10 @@ pub enum Message {
     },
     /// Results for the previous message's tool calls, in order.
     ToolResults {
-        /// One for each call.
         results: Vec<ToolResult>,
     },
 }
 
-/// Part of our turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum UserPart {
@@ -114,7 +110,6 @@ pub enum UserPart {
     Image(Image),
 }
 
-/// A picture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     /// `image/png`, ….
@@ -123,7 +118,6 @@ pub struct Image {
     pub base64: String,
 }
 
-/// Part of a model's turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ReplyPart {
@@ -138,7 +132,6 @@ pub enum ReplyPart {
     },
 }
 
-/// A tool call by a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// Its id, which the result refers to.
@@ -148,7 +141,6 @@ pub struct ToolCall {
     pub input: Value,
 }
 
-/// The answer to a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
     pub id: String,
@@ -164,11 +156,9 @@ pub struct ToolResult {
 pub struct ToolSpec {
     pub name: String,
     pub description: String,
-    /// JSON Schema of its arguments.
     pub input_schema: Value,
 }
 
-/// A model's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelReply {
     /// Its parts, in order.
@@ -203,7 +193,6 @@ impl ModelReply {
     }
 }
 
-/// Why a model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -211,7 +200,6 @@ pub enum StopReason {
     ToolUse,
     MaxTokens,
     Refusal,
-    /// Another reason.
     Other,
 }
 
@@ -235,7 +223,6 @@ pub enum ModelErrorKind {
     },
     /// The provider is temporarily overloaded or broken.
     Overloaded,
-    /// Its host is unreachable.
     Unreachable,
     Auth,
     Billing,

@@ -60,7 +60,6 @@ fn iterations_allowed(rung: Rung) -> u32 {
     }
 }
 
-/// The replacement for the current agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fallback {
     /// The same agent with another model or profile.

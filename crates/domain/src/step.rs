@@ -7,7 +7,6 @@ use ralph_loop_protocol::id::AgentName;
 use ralph_loop_protocol::outcome::EndReason;
 use ralph_loop_task::config::Role;
 
-/// The next step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Prepare the workspace, take the start snapshot, and run the checks on it; or run them again, because what they
@@ -40,7 +39,6 @@ pub enum Step {
     Done(DoneReason),
 }
 
-/// The session to start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NextSession {
     pub iteration: u32,
@@ -60,12 +58,10 @@ pub enum Left {
     Void,
 }
 
-/// Help for a stuck run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Help {
     Rung(Rung),
     Doctor,
-    /// A critic reviews the last changes.
     Critic,
 }
 
@@ -80,7 +76,6 @@ pub enum Due {
     Update,
 }
 
-/// Why nothing is left to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DoneReason {
     Ended,

@@ -5,7 +5,6 @@ use ralph_loop_domain::ports::WorkspaceError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An operation of this crate failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]

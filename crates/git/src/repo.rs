@@ -12,7 +12,6 @@ use ralph_loop_domain::vars::Vars;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How a repo stores its refs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefFormat {
     /// Loose files and `packed-refs`.

@@ -22,7 +22,6 @@ use std::sync::Arc;
 /// Snapshots leave out untracked files above this size by default.
 pub const LARGE_FILE_LIMIT: u64 = 100 * 1024 * 1024;
 
-/// How a workspace records a run.
 #[derive(Debug, Clone)]
 pub struct WorkspaceOptions {
     pub identity: CommitIdentity,

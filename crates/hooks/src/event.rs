@@ -1,6 +1,5 @@
 //! The events that a hook answers, and the CLIs that send them.
 
-/// An event of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookEvent {
     PreToolUse,
@@ -11,7 +10,6 @@ pub enum HookEvent {
 }
 
 impl HookEvent {
-    /// The names of the command line.
     pub const NAMES: &'static [&'static str] =
         &["pre-tool-use", "post-tool-use", "context-monitor", "stop", "session-start", "session-end"];
 

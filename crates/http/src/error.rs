@@ -4,7 +4,6 @@ use crate::proxy::ProxySettings;
 use crate::tls::TlsError;
 use ralph_loop_protocol::display::text::deepest_cause;
 
-/// A client can't be created.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The thread belongs to an async runtime, which this client would block.

@@ -73,7 +73,6 @@ pub struct OpenedJournal {
 pub enum Integrity {
     Sound,
     Relinked(String),
-    /// Another process wrote to it.
     Edited(String),
 }
 
@@ -219,7 +218,6 @@ impl Journal {
         Ok(journal)
     }
 
-    /// The last event's position.
     pub fn seq(&self) -> Seq {
         self.seq
     }

@@ -31,7 +31,6 @@ pub struct LivePosition {
     pub at: Timestamp,
     /// A monotonic reading of the same clock.
     pub elapsed: Duration,
-    /// The last event.
     pub seq: Seq,
     /// The current iteration; 0 if there is none.
     pub iteration: u32,

@@ -13,10 +13,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// More than a lock's content.
 const HOLDER_MAX: u64 = 64 * 1024;
 
-/// Who holds the lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockHolder {
     pub pid: u32,
@@ -37,7 +35,6 @@ impl LockHolder {
 /// The lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process holds it.
     #[error("{}", already_working(path, holder.as_deref()))]
     Held {
         path: PathBuf,

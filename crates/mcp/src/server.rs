@@ -28,10 +28,8 @@ pub enum Role {
 }
 
 const INSTRUCTIONS: &str = "ralph runs a coding task through fresh agent sessions until the result is proven. Check a task with `lint_task`, start it with `start_run` (it runs in the background and costs money), follow it with `watch_run` or `run_status`, and read `run_result` at the end: only `done` with a proof is a result. `note` and `nudge` send text to the sessions; `pause_run`, `resume_run` and `stop_run` steer.";
-/// Default watch time.
 const WATCH_SECONDS: u64 = 60;
 
-/// The server of one connection.
 #[derive(Debug, Clone)]
 pub struct RalphServer {
     app: App,
@@ -39,7 +37,6 @@ pub struct RalphServer {
     role: Role,
 }
 
-/// The source of the runs.
 #[derive(Debug, Clone)]
 enum Place {
     Folder(PathBuf),

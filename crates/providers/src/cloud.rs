@@ -50,7 +50,6 @@ pub trait Vendor: std::fmt::Debug + Send + Sync {
     fn hourly(&self, resources: &Resources) -> Option<Usd>;
 }
 
-/// Creates sandboxes of one vendor.
 #[derive(Debug)]
 pub struct CloudProvider<V> {
     vendor: V,

@@ -102,7 +102,6 @@ impl VendorResponse {
     }
 }
 
-/// A connection to one vendor.
 #[derive(Debug)]
 pub struct VendorClient {
     vendor: &'static str,
@@ -129,7 +128,6 @@ impl VendorClient {
         Ok(Self { vendor, client, proxy, secrets, backoff })
     }
 
-    /// Another connection, for concurrent calls.
     pub fn another(&self) -> Result<Self, ProviderError> {
         Self::new(self.vendor, self.secrets.clone(), self.backoff, self.proxy.clone())
     }

@@ -30,7 +30,6 @@ pub struct SafeDir {
     path: PathBuf,
 }
 
-/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub name: std::ffi::OsString,

@@ -15,7 +15,6 @@ pub(crate) const CREATE: OFlags =
     OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::CLOEXEC);
 const APPEND: OFlags =
     OFlags::WRONLY.union(OFlags::APPEND).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-/// Tries for an unused name.
 const NAMES: u32 = 8;
 /// Deepest nesting that is removed; deeper folders are an error.
 const DEPTH: u32 = 512;
@@ -146,7 +145,6 @@ pub fn replace_with_spare(path: &Path, spare: &Path, bytes: &[u8]) -> io::Result
     put_in_place(rustix::fs::CWD, spare, path).map(drop)
 }
 
-/// How a file got its name.
 enum InPlace {
     /// Nothing was there, or it is gone.
     Renamed,

@@ -10,7 +10,6 @@ use std::time::Duration;
 /// A warning is given from this share of a budget on.
 pub const WARN_AT: f64 = 0.8;
 
-/// The hard limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Budgets {
     /// Most iterations.
@@ -43,7 +42,6 @@ impl Default for Budgets {
     }
 }
 
-/// What is used so far.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spent {
     pub iterations: u32,

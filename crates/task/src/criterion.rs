@@ -22,7 +22,6 @@ impl Default for Span {
     }
 }
 
-/// One checkable condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Criterion {
     /// Unique in its task: `M1.1`, `US-001`, `C3`.

@@ -56,7 +56,6 @@ impl Dialect {
     }
 }
 
-/// What to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// Its id, if its file has or implies one: the value of `{{task_id}}`.
@@ -159,7 +158,6 @@ impl WorkspaceKind {
     }
 }
 
-/// A run as requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
     pub version: u32,

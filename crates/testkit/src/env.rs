@@ -6,14 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A machine.
 #[derive(Debug)]
 pub struct TestEnv {
     temp: tempfile::TempDir,
     ralph: PathBuf,
 }
 
-/// A command that has ended.
 #[derive(Debug, Clone)]
 pub struct Finished {
     /// Exit code; `None` if a signal ended it.
@@ -23,7 +21,6 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The last line of stdout as JSON.
     pub fn json(&self) -> serde_json::Value {
         let line = self.stdout.lines().last().unwrap_or_default();
         serde_json::from_str(line).unwrap_or_else(|e| panic!("no JSON ({e}) in the last line of {self:?}"))
@@ -60,7 +57,6 @@ impl TestEnv {
         self.temp.path().canonicalize().expect("the folder exists").join(name)
     }
 
-    /// The environment variables of this test machine.
     pub fn vars(&self) -> Vec<(String, String)> {
         let path = |name: &str| self.path(name).display().to_string();
         let mut vars = vec![
@@ -84,7 +80,6 @@ impl TestEnv {
         self.write_config("config/ralph", value);
     }
 
-    /// Writes the configuration of a server of this machine.
     pub fn server_config(&self, value: &serde_json::Value) {
         self.write_config("config/ralph/server", value);
     }

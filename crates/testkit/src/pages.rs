@@ -17,7 +17,6 @@ pub struct HostServer {
 }
 
 impl HostServer {
-    /// Starts the server for the lifetime of the process.
     pub fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
@@ -64,7 +63,6 @@ pub fn scripted_profile(server: &ModelServer) -> String {
     )
 }
 
-/// All requests to that script's model.
 pub fn asked(server: &ModelServer) -> String {
     server.requests("work", "anthropic").into_iter().map(|request| request.body.to_string()).collect()
 }

@@ -4,7 +4,6 @@
 use crate::env::{Finished, TestEnv};
 use std::path::{Path, PathBuf};
 
-/// A git repo on a test machine.
 #[derive(Debug)]
 pub struct TestRepo<'a> {
     env: &'a TestEnv,
@@ -12,7 +11,6 @@ pub struct TestRepo<'a> {
 }
 
 impl<'a> TestRepo<'a> {
-    /// A repo with one commit of these files.
     pub fn new(env: &'a TestEnv, name: &str, files: &[(&str, &str)]) -> Self {
         let dir = env.path(name);
         std::fs::create_dir_all(&dir).expect("a folder");
@@ -39,7 +37,6 @@ impl<'a> TestRepo<'a> {
         std::fs::read_to_string(self.dir.join(path)).unwrap_or_default()
     }
 
-    /// Runs git and returns what it printed.
     #[track_caller]
     pub fn git(&self, args: &[&str]) -> String {
         let done = TestEnv::finish(self.env.command("git", &self.dir).args(args));
@@ -113,7 +110,6 @@ impl<'a> TestRepo<'a> {
         self.env.path("state/ralph/runs").join(run)
     }
 
-    /// The journal of the latest run here.
     pub fn events(&self) -> Vec<serde_json::Value> {
         self.events_of(&self.latest())
     }
@@ -123,17 +119,14 @@ impl<'a> TestRepo<'a> {
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// Kinds of all events of the latest run.
     pub fn kinds(&self) -> Vec<String> {
         self.events().iter().filter_map(|e| Some(e["kind"].as_str()?.to_owned())).collect()
     }
 
-    /// All events of a kind of the latest run.
     pub fn events_named(&self, kind: &str) -> Vec<serde_json::Value> {
         self.events().into_iter().filter(|e| e["kind"] == kind).collect()
     }
 
-    /// The verdicts of all iterations of the latest run.
     pub fn verdicts(&self) -> Vec<String> {
         self.events_named("iteration_ended")
             .iter()

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 const BUILTIN: &str = include_str!("../prices.txt");
 
-/// Prices of models by name.
 #[derive(Debug, Clone, Default)]
 pub struct PriceTable {
     models: BTreeMap<String, ModelPrice>,
@@ -33,7 +32,6 @@ pub struct Tier {
     pub cache_write_1h: Option<f64>,
 }
 
-/// The cost of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cost {
     pub cost: Usd,

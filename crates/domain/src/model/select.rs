@@ -6,7 +6,6 @@ use ralph_loop_task::config::{AgentConfig, AgentSelection};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An agent's rest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cooldown {
     pub until: Timestamp,

@@ -51,7 +51,6 @@ pub struct AgentResources {
     pub browsers: Vec<BrowserInfo>,
 }
 
-/// A managed process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessInfo {
     pub name: String,
@@ -65,7 +64,6 @@ pub struct ProcessInfo {
     pub ended: Option<String>,
 }
 
-/// An open browser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrowserInfo {
     pub name: String,
@@ -81,7 +79,6 @@ pub enum ReleaseWhen {
     Idle,
 }
 
-/// The input of a session.
 #[derive(Debug, Clone)]
 pub struct SessionRequest<'a> {
     pub run: &'a RunId,
@@ -145,7 +142,6 @@ pub trait SessionSink {
     fn poll(&mut self) -> ControlFlow<StopCause>;
 }
 
-/// A managed action begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionStart {
     /// Its number in the session, from 1.
@@ -155,7 +151,6 @@ pub struct ActionStart {
     pub what: String,
 }
 
-/// A managed action has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionEnd {
     pub number: u32,
@@ -175,7 +170,6 @@ pub struct AgentRequests {
     pub ask: Option<Ask>,
 }
 
-/// The result of a session.
 #[derive(Debug, Clone)]
 pub struct SessionReport {
     pub end: SessionEnd,

@@ -62,14 +62,12 @@ pub struct Question<'a> {
     pub now: Timestamp,
 }
 
-/// An unusable answer, and our reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EarlierAnswer {
     pub answer: String,
     pub then: String,
 }
 
-/// The model or agent to ask.
 #[derive(Clone, Copy)]
 pub enum AskTarget<'a> {
     Profile(&'a Profile),
@@ -92,7 +90,6 @@ pub struct AskedAgent<'a> {
     pub prompt_file: &'a Path,
 }
 
-/// An answer with its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskAnswer {
     pub text: String,

@@ -51,7 +51,6 @@ pub trait Forge: Send {
     fn issue(&self, number: u64) -> Result<Issue, ForgeError>;
 }
 
-/// What the credentials allow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
     pub login: String,
@@ -59,7 +58,6 @@ pub struct Access {
     pub private: bool,
 }
 
-/// A push URL.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GitRemote {
     /// Without secrets.
@@ -77,7 +75,6 @@ impl std::fmt::Debug for GitRemote {
     }
 }
 
-/// A pull request's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrState {
@@ -102,7 +99,6 @@ pub struct PullRequest {
     pub body: String,
 }
 
-/// A pull request to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPr {
     pub head: String,
@@ -112,7 +108,6 @@ pub struct NewPr {
     pub draft: bool,
 }
 
-/// Changes of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PrChange {
     pub title: Option<String>,
@@ -123,7 +118,6 @@ pub struct PrChange {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Comment {
-    /// The host's id.
     pub id: u64,
     pub author: String,
     pub body: String,
@@ -135,7 +129,6 @@ pub struct Comment {
     pub at: Option<Timestamp>,
 }
 
-/// A check's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CiState {
@@ -149,7 +142,6 @@ pub enum CiState {
     Failed,
 }
 
-/// One check of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CiCheck {
     /// The host's id, if any.
@@ -164,7 +156,6 @@ pub struct CiCheck {
     pub url: Option<String>,
 }
 
-/// A status to set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewStatus {
     pub state: CiState,
@@ -173,7 +164,6 @@ pub struct NewStatus {
     pub url: Option<String>,
 }
 
-/// A review's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewState {
@@ -185,7 +175,6 @@ pub enum ReviewState {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
-    /// The host's id.
     pub id: u64,
     pub author: String,
     pub state: ReviewState,
@@ -197,7 +186,6 @@ pub struct Review {
     pub at: Option<Timestamp>,
 }
 
-/// A withdrawn approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DismissedApproval {
     /// The host's id of the review.

@@ -6,13 +6,11 @@ use ralph_loop_protocol::event::{SandboxGone, SandboxReady};
 ///
 /// Implementations guarantee: neither method fails; failures are reported as news, as text.
 pub trait SandboxKeeper: Send {
-    /// What happened since the last call.
     fn news(&self) -> Vec<SandboxEvent>;
     /// The engine no longer needs them; the run's state decides what happens to them.
     fn dismiss(&self, end: Dismissal);
 }
 
-/// What happened to a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SandboxEvent {
     /// It was created, or found again.

@@ -33,7 +33,6 @@ pub trait SandboxProvider: Send + Sync {
     fn hourly(&self, resources: &Resources) -> Option<Usd>;
 }
 
-/// A sandbox that outlives the process.
 pub trait ManagedSandbox: Sandbox {
     /// The provider's id, to attach to it again.
     fn id(&self) -> &str;
@@ -42,7 +41,6 @@ pub trait ManagedSandbox: Sandbox {
     /// Stops it; its files stay.
     fn stop(&self) -> Result<(), SandboxError>;
     fn destroy(&self) -> Result<(), SandboxError>;
-    /// The URL of a port inside.
     fn preview(&self, port: u16) -> Result<Preview, SandboxError>;
     /// Keeps it alive, if the provider stops idle sandboxes.
     fn keep_alive(&self) -> Result<(), SandboxError> {
@@ -74,11 +72,9 @@ pub struct SandboxSpec {
 
 /// The label of everything that belongs to `ralph`.
 pub const LABEL_OURS: &str = "ralph";
-/// The label with the run id.
 pub const LABEL_RUN: &str = "ralph.run";
 
 impl SandboxSpec {
-    /// A sandbox with default settings.
     pub fn of_run(run: RunId) -> Self {
         Self {
             run,
@@ -101,16 +97,13 @@ impl SandboxSpec {
     }
 }
 
-/// A provider's capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Capabilities {
     pub streaming: bool,
-    /// Standard output and error are separate.
     pub separate_stderr: bool,
     pub stdin: bool,
     pub parallel: bool,
     pub stop_start: bool,
-    /// Ports are reachable from outside.
     pub preview: bool,
     pub network_policy: bool,
     pub snapshots: bool,
@@ -131,7 +124,6 @@ pub struct SandboxInfo {
     pub created_at: Option<Timestamp>,
 }
 
-/// How to reach a port inside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preview {
     pub url: String,

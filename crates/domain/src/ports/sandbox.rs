@@ -112,14 +112,12 @@ pub enum Loopback {
     OfSandbox,
 }
 
-/// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteMode {
     Replace,
     Append,
 }
 
-/// One command.
 #[derive(Debug, Clone)]
 pub struct ExecRequest {
     pub argv: Vec<String>,
@@ -171,7 +169,6 @@ pub enum Stdin {
     File(PathBuf),
 }
 
-/// Which output stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     Stdout,
@@ -186,7 +183,6 @@ pub trait ExecSink {
     fn poll(&mut self) -> ControlFlow<StopCause>;
 }
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExecEnd {
     Exited(i32),
@@ -213,7 +209,6 @@ impl ExecEnd {
     }
 }
 
-/// The result of a command.
 #[derive(Debug, Clone, Copy)]
 pub struct ExecOutcome {
     pub end: ExecEnd,

@@ -28,7 +28,6 @@ pub struct TraceStep {
     pub path: String,
 }
 
-/// A kind of access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceKind {

@@ -95,7 +95,6 @@ pub struct Leftovers {
     pub files: Vec<Leftover>,
 }
 
-/// The run of a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordsFor<'a> {
     /// Its id, which is part of its ref names.
@@ -187,7 +186,6 @@ pub struct StateFile {
     pub bytes: Vec<u8>,
 }
 
-/// One ref to push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Push {
     pub commit: CommitId,
@@ -202,7 +200,6 @@ pub enum Lease {
     /// Nothing: the ref must not exist yet.
     Absent,
     At(CommitId),
-    /// Any ancestor.
     FastForward,
 }
 
@@ -223,7 +220,6 @@ pub enum PushEnd {
     },
 }
 
-/// The input of a checkpoint.
 #[derive(Debug, Clone)]
 pub struct CheckpointRequest<'a> {
     pub iteration: u32,
@@ -233,11 +229,9 @@ pub struct CheckpointRequest<'a> {
     pub at: Timestamp,
     /// Whether to move the run's branch as well.
     pub on_branch: bool,
-    /// Redacts secrets in file names.
     pub redactor: Option<&'a crate::redact::Redactor>,
 }
 
-/// A recorded tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     /// The tree of the workspace, including the user's unrelated changes.

@@ -2,12 +2,10 @@
 
 /// Schemes whose user is a name, not a secret.
 const NAMED_USERS: [&str; 3] = ["ssh", "git+ssh", "ssh+git"];
-/// Replaces a query.
 const HIDDEN: &str = "?…";
 /// A shorter password isn't searched for: its letters occur everywhere.
 const SECRET_MIN: usize = 4;
 
-/// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// Without its login; the scheme in lower case, trimmed.

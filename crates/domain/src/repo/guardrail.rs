@@ -7,7 +7,6 @@ use std::ops::Range;
 
 const HEADING: &str = "### guardrail:";
 
-/// A rule of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     pub title: String,

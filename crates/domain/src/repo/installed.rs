@@ -44,7 +44,6 @@ pub enum InstalledUse {
     Outside,
 }
 
-/// A folder of installed dependencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledFolder {
     /// Its path below the top of the repo; the full path if it is outside.

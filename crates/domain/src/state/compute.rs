@@ -19,7 +19,6 @@ pub struct Compute {
     until: Option<Timestamp>,
 }
 
-/// A sandbox of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SandboxUse {
     pub provider: String,

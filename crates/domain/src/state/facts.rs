@@ -12,7 +12,6 @@ use ralph_loop_protocol::proof::level::{ProofLevel, Watching};
 use ralph_loop_task::config::Role;
 use serde::{Deserialize, Serialize};
 
-/// The current iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Current {
     pub iteration: u32,
@@ -41,7 +40,6 @@ impl Current {
     }
 }
 
-/// How far an iteration is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
@@ -50,7 +48,6 @@ pub enum Stage {
     Checkpointed,
 }
 
-/// A finished session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionFacts {
     pub end: SessionEnd,
@@ -72,7 +69,6 @@ pub struct RoleFindings {
     pub text: String,
 }
 
-/// What an iteration changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChangeFacts {
     pub tree: TreeId,
@@ -102,7 +98,6 @@ pub struct Totals {
     pub sessions: u32,
 }
 
-/// A finished iteration in short form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IterationSummary {
     pub iteration: u32,
@@ -142,7 +137,6 @@ pub struct Gutter {
     pub evidence: Vec<String>,
 }
 
-/// A question to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeedsHuman {
     pub reason: HumanReason,
@@ -181,7 +175,6 @@ impl NeedsHuman {
     }
 }
 
-/// The final check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProofFacts {
     pub commit: CommitId,
@@ -219,7 +212,6 @@ impl ProofFacts {
     }
 }
 
-/// Where the result is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Published {
     pub branch: String,
@@ -227,7 +219,6 @@ pub struct Published {
     pub pr_url: Option<String>,
 }
 
-/// The end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
     pub reason: EndReason,

@@ -66,7 +66,6 @@ pub struct WorkFacts {
     /// The files with the best number so far, if the run should improve one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<BestFiles>,
-    /// The latest result of each verifier.
     pub checks: BTreeMap<String, CheckResult>,
 }
 

@@ -15,7 +15,6 @@ use std::collections::BTreeSet;
 
 const ANSWERED_MAX: usize = 500;
 
-/// The state of the handover.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HandoverFacts {
@@ -46,18 +45,15 @@ pub struct HandoverFacts {
     pub overlap: Vec<OverlapWith>,
 }
 
-/// The pull request of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrFacts {
     pub number: u64,
     pub url: String,
     pub draft: bool,
-    /// Why it was last written.
     pub why: PrOccasion,
     pub met: usize,
 }
 
-/// A wait for the code host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateFacts {
     pub gate: Gate,
@@ -69,11 +65,9 @@ pub struct GateFacts {
     pub green: Option<usize>,
 }
 
-/// What to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
-    /// The checks of the code host.
     Checks,
     Review,
 }
@@ -243,7 +237,6 @@ impl RunFacts {
 }
 
 impl HandoverFacts {
-    /// The host answered.
     fn reached(&mut self) {
         self.tries = 0;
         self.retry_at = None;

@@ -13,20 +13,17 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// All facts about a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
     pub spec: RunSpec,
     /// Digest of `spec.json` as last journaled.
     pub spec_digest: Option<Digest>,
-    /// The last folded event.
     pub seq: Seq,
     /// The latest known time: of the last event, or of a later tick.
     pub now: Timestamp,
     pub started_at: Timestamp,
     /// The driving process, or the last one.
     pub driver_pid: Option<u32>,
-    /// The epoch of the last driver.
     #[serde(default)]
     pub epoch: Epoch,
     /// Whether the run's workspace exists. (Runs of older versions were journaled after that.)

@@ -15,12 +15,10 @@ const REPEATS: usize = 4;
 const FAILURES: usize = 3;
 /// The same call so often in a row if results are unknown.
 const BLIND_REPEATS: usize = 8;
-/// Full rounds of alternating calls.
 const ROUNDS: usize = 3;
 /// Messages in a row without a call.
 const MESSAGES: u32 = 6;
 
-/// One tool call of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionCall {
     pub call: u32,

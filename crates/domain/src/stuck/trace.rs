@@ -46,7 +46,6 @@ pub struct Trace {
     pub failure: Option<Digest>,
     /// Lines added plus removed, and files changed.
     pub lines: u64,
-    /// Whether any file changed.
     pub changed: bool,
     /// Path and content id of changed files (bounded).
     pub files: Vec<(String, String)>,

@@ -18,7 +18,6 @@ use std::collections::BTreeMap;
 /// A token with less time left is renewed before the next call.
 const MARGIN: SignedDuration = SignedDuration::from_mins(5);
 
-/// An App's identity.
 #[derive(Clone)]
 pub struct AppKey {
     pub id: String,

@@ -88,15 +88,12 @@ impl ApiResponse {
     }
 }
 
-/// The source of bearer tokens.
 pub(crate) trait TokenSource {
     /// The bearer token; `refused` is one that the host has just rejected.
     fn token(&self, http: &ApiClient, refused: Option<&str>) -> Result<String>;
-    /// Whether it can get another token.
     fn renews(&self) -> bool;
 }
 
-/// The API of one repo.
 pub(crate) struct ApiClient {
     client: Client,
     backoff: Backoff,

@@ -70,7 +70,6 @@ impl GitHubAuth {
     }
 }
 
-/// Repo, URLs and authentication.
 #[derive(Debug, Clone)]
 pub struct GitHubOptions {
     pub address: RepoAddress,
@@ -88,7 +87,6 @@ pub struct GitHubOptions {
 }
 
 impl GitHubOptions {
-    /// The conventional URLs of a host.
     pub fn new(address: RepoAddress, auth: GitHubAuth) -> Self {
         let api_url = address::api_url(&address.host);
         Self {
@@ -162,7 +160,6 @@ enum Login {
     App(Box<App>),
 }
 
-/// A repo on GitHub.
 pub struct GitHub {
     options: GitHubOptions,
     http: ApiClient,

@@ -148,7 +148,6 @@ pub(crate) struct WireEvent {
     pub dismissed_review: Option<WireDismissed>,
 }
 
-/// A dismissed review.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WireDismissed {
     pub review_id: u64,

@@ -108,7 +108,6 @@ impl ReviewFile {
     }
 }
 
-/// A check or a status.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CheckFile {
     /// Default: the file's name.

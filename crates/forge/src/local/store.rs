@@ -20,7 +20,6 @@ pub(crate) struct Held(#[expect(dead_code, reason = "dropping it lets go")] Floc
 
 pub(crate) struct StoredFile<T> {
     pub id: u64,
-    /// When it was last written.
     pub at: Option<Timestamp>,
     pub value: T,
 }

@@ -23,7 +23,6 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestoreAction {
     Rewrite,
@@ -38,7 +37,6 @@ pub struct RestoreChange {
     pub action: RestoreAction,
 }
 
-/// Which files a restore brings back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestoreScope {
     OfRun,
@@ -46,7 +44,6 @@ pub enum RestoreScope {
     Everything,
 }
 
-/// What a restore would do.
 #[derive(Debug, Clone, Default)]
 pub struct RestorePlan {
     /// The files it changes, in path order.
@@ -58,7 +55,6 @@ pub struct RestorePlan {
     pub yours: Vec<PathBuf>,
 }
 
-/// What a restore did.
 #[derive(Debug, Clone)]
 pub struct Restored {
     /// The commit with the files as they were just before, on `refs/ralph/<run>/before-restore`.

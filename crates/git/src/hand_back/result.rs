@@ -34,7 +34,6 @@ pub struct RunCommits {
     result: String,
 }
 
-/// How a result is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApplyMode<'a> {
     Files,
@@ -46,7 +45,6 @@ pub enum ApplyMode<'a> {
     Branch(&'a str),
 }
 
-/// What was done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ApplyReport {
     /// The commits that were made, oldest first.

@@ -84,7 +84,6 @@ impl Objects {
     }
 }
 
-/// Who makes a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitIdentity {
     pub name: String,

@@ -72,7 +72,6 @@ const KEPT: &[&str] = &[
 ];
 const KEPT_PREFIXES: &[&str] = &["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_AUTHOR_", "GIT_COMMITTER_"];
 
-/// Which settings a git reads.
 #[derive(Debug, Clone)]
 enum Config {
     User,
@@ -88,7 +87,6 @@ enum Config {
     Broken(String),
 }
 
-/// Runs git on a tree.
 #[derive(Debug, Clone)]
 pub struct Git {
     vars: Vars,
@@ -110,7 +108,6 @@ impl UserGit {
         Self(Git::new(vars, Some(git_dir.to_owned()), git_dir.to_owned(), Config::User))
     }
 
-    /// Sets another deadline per command.
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self(self.0.with_timeout(timeout))
     }
@@ -153,7 +150,6 @@ impl Git {
         Self::new(vars, None, PathBuf::from("/"), Config::Broken(why))
     }
 
-    /// Sets another deadline per command.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self

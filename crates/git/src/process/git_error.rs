@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// How a git command failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitFailure {
     /// `git` isn't installed.
@@ -25,14 +24,12 @@ impl fmt::Display for GitFailure {
     }
 }
 
-/// A git command failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("`git {args}` {kind}{}{stderr}", if stderr.is_empty() { "" } else { ": " })]
 pub struct GitError {
     /// Its arguments, without the hardening.
     pub args: String,
     pub kind: GitFailure,
-    /// The last lines of standard error.
     pub stderr: String,
     /// What to do next, if known.
     pub hint: Option<String>,

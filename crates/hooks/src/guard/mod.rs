@@ -26,7 +26,6 @@ const TIME_MAX: Duration = Duration::from_secs(2);
 /// The parser's stack grows with a command's nesting.
 const STACK: usize = 8 * 1024 * 1024;
 
-/// Judges tool calls.
 #[derive(Debug, Clone)]
 pub struct Guard {
     paths: PathRules,

@@ -19,7 +19,6 @@ pub enum Guards {
 
 pub type PathClass = (Category, &'static str);
 
-/// The folders of a session.
 #[derive(Debug, Clone, Default)]
 pub struct PathRules {
     pub home: String,

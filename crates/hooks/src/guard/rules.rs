@@ -100,7 +100,6 @@ pub struct Secrets {
     pub caches: Vec<String>,
 }
 
-/// The arguments that a program changes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -115,7 +114,6 @@ pub struct Change {
     pub removes: bool,
 }
 
-/// Which operands are changed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Targets {

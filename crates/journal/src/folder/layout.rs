@@ -37,7 +37,6 @@ impl RalphDir {
     pub fn active(&self) -> PathBuf {
         self.join("active.json")
     }
-    /// Where a run is shown.
     pub fn run(&self, run: &RunId) -> RunDir {
         RunDir(self.0.join("runs").join(run.as_str()))
     }
@@ -54,7 +53,6 @@ impl RalphDir {
     }
 }
 
-/// One run's record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir(PathBuf);
 

@@ -19,7 +19,6 @@ pub trait Seal: Send + std::fmt::Debug {
     fn place(&self) -> PathBuf;
     /// How many bytes are sealed; `None` if there is no sealed copy yet.
     fn head(&self) -> io::Result<Option<u64>>;
-    /// Everything sealed, from the beginning.
     fn read(&self) -> io::Result<Box<dyn Read + '_>>;
     /// Adds `bytes` after the first `at`: all of them, or none and an error. Creates a missing copy.
     fn append(&mut self, bytes: &[u8], at: u64) -> io::Result<()>;
@@ -37,7 +36,6 @@ pub trait Seal: Send + std::fmt::Debug {
 pub trait SealSource: Send + Sync + std::fmt::Debug {
     fn seal(&self) -> Box<dyn Seal>;
     fn keep_spec(&self, text: &[u8]) -> io::Result<()>;
-    /// The last saved spec.
     fn spec(&self) -> io::Result<Option<Vec<u8>>>;
     /// The lease's epoch; every later lease has a larger one.
     fn epoch(&self) -> Epoch;
@@ -45,7 +43,6 @@ pub trait SealSource: Send + Sync + std::fmt::Debug {
     fn is_held(&self) -> bool;
 }
 
-/// A sealed copy in a file.
 #[derive(Debug)]
 pub struct FileSeal {
     path: PathBuf,

@@ -23,7 +23,6 @@ pub(crate) const VENDOR: &str = "daytona";
 
 pub type Daytona = CloudProvider<DaytonaOptions>;
 
-/// Connection settings for Daytona.
 #[derive(Clone)]
 pub struct DaytonaOptions {
     pub key: String,

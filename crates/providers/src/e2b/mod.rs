@@ -34,7 +34,6 @@ pub struct E2bOptions {
     pub sandbox_url: Option<String>,
     /// The domain for ports, if a sandbox has none.
     pub domain: String,
-    /// The default template.
     pub template: String,
     /// How long a sandbox lives without contact, unless the spec says otherwise.
     pub lifetime: Duration,

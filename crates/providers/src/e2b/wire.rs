@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A sandbox in a list.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Known {
     #[serde(rename = "sandboxID")]
@@ -44,7 +43,6 @@ impl Known {
     }
 }
 
-/// How to reach a sandbox.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Access {

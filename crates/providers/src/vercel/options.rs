@@ -11,7 +11,6 @@ use ralph_loop_http::ProxySettings;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Connection settings for Vercel.
 #[derive(Clone)]
 pub struct VercelOptions {
     pub token: String,

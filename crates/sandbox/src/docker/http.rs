@@ -15,7 +15,6 @@ use std::time::Duration;
 const BODY_MAX: u64 = 64 * 1024 * 1024;
 const HEAD_MAX: u64 = 64 * 1024;
 
-/// Where an engine listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
     Unix(PathBuf),
@@ -89,7 +88,6 @@ impl Connection {
         }
     }
 
-    /// Closes our side, or both.
     pub(super) fn shutdown(&self, how: Shutdown) {
         let _ = match self {
             Self::Unix(stream) => stream.shutdown(how),

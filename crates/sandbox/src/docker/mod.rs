@@ -31,7 +31,6 @@ use ralph_loop_protocol::money::Usd;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Creates containers.
 #[derive(Debug)]
 pub struct DockerProvider {
     engine: Arc<Engine>,

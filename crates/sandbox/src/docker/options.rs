@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 /// The default image, built here from one file without a context.
 pub const DOCKERFILE: &str = include_str!("../../images/Dockerfile");
 
-/// A container's network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Network {
     /// Only its loopback; with [`DockerOptions::proxy`], allowed hosts are reachable through that.
@@ -49,7 +48,6 @@ exec /run/ralph-forward __forward "$s" "$p" "$@""#;
 impl ProxySocket {
     /// The path of the socket's folder inside.
     pub const INSIDE: &str = "/run/ralph";
-    /// The path of the program inside.
     pub const PROGRAM: &str = "/run/ralph-forward";
     const PORT: u16 = 3128;
 

@@ -74,7 +74,6 @@ pub trait ProviderFactory: Send + Sync {
     }
 }
 
-/// Settings of a run's sandboxes.
 pub struct HostedOptions {
     pub spec: SandboxSpec,
     pub maker: Box<dyn ProviderFactory>,
@@ -93,7 +92,6 @@ pub struct HostedOptions {
     pub record: Option<PathBuf>,
 }
 
-/// A run's sandbox elsewhere.
 pub struct HostedSandbox {
     folder_sandbox: Arc<FolderSandbox>,
     kind: &'static str,

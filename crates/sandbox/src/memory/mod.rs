@@ -52,7 +52,6 @@ pub struct MemorySandbox {
     commands: Arc<Commands>,
 }
 
-/// Shared by related sandboxes and workspaces.
 #[derive(Debug, Default)]
 struct MemoryState {
     folders: BTreeMap<PathBuf, MemoryFiles>,

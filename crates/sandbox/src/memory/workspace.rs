@@ -22,7 +22,6 @@ pub(super) struct History {
     work: Option<String>,
     remotes: BTreeMap<(String, String), CommitId>,
     protected: Vec<String>,
-    /// Protected files after an accepted change.
     accepted: BTreeMap<String, Option<Vec<u8>>>,
 }
 

@@ -20,7 +20,6 @@ use std::sync::Arc;
 const TAKE_VARIABLES: &str =
     r#"v=$(dd bs=1 count="$1" 2>/dev/null) || exit 126; shift; eval "$v"; unset v; exec "$@""#;
 
-/// A sandbox in a microVM.
 #[derive(Debug, Clone)]
 pub struct SbxSandbox {
     pub(super) host: Arc<Host>,

@@ -16,7 +16,6 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(600);
 const OUTPUT_MAX: usize = 256 * 1024 * 1024;
 
-/// The available tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tool {
     /// The standalone `sbx`.
@@ -121,7 +120,6 @@ pub(super) struct Machine {
     pub(super) status: String,
     pub(super) workspace: Option<PathBuf>,
     pub(super) created_at: Option<String>,
-    /// Port inside, address outside.
     pub(super) ports: Vec<(u64, String)>,
 }
 

@@ -16,7 +16,6 @@ pub(crate) const KEEPER: &str = "keeper;";
 /// The mark of our own small scripts.
 pub(crate) const HELPER: &str = "helper;";
 
-/// Runs small scripts inside.
 pub(crate) trait Shell {
     /// Runs `sh -c script sh args…` with these bytes on standard input, marked as [`HELPER`].
     fn script(&self, script: &str, args: &[&str], stdin: &[u8]) -> Result<ScriptOutput, SandboxError>;

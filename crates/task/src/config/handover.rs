@@ -67,7 +67,6 @@ pub struct Handover {
     /// Folder of a local code host, if used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_forge: Option<String>,
-    /// The branch on the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// What to do about other pull requests on the same files.

@@ -226,7 +226,6 @@ impl Models {
         let (name, _) = self.profiles.iter().find(|(_, p)| p.tags.iter().any(|t| t == tag))?;
         self.get(name)
     }
-    /// The default profile's name.
     pub fn default_name(&self) -> &str {
         self.default.as_deref().unwrap_or(DEFAULT_PROFILE)
     }

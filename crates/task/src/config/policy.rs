@@ -158,7 +158,6 @@ impl TestsPolicy {
         }
     }
 
-    /// Whether it is the default.
     pub fn is_usual(&self) -> bool {
         *self == Self::default()
     }
@@ -198,7 +197,6 @@ impl Mode {
         }
     }
 
-    /// Whether it is the default.
     pub fn is_usual(&self) -> bool {
         *self == Self::default()
     }

@@ -27,7 +27,6 @@ pub enum ProviderName {
 }
 
 impl ProviderName {
-    /// Every name, for messages.
     pub const NAMES: &str = "local, docker, sbx (or docker-sandbox), daytona, e2b, vercel";
 
     /// Parses a name in flags, variables and task files.

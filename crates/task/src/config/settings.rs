@@ -320,7 +320,6 @@ pub struct Settings {
     /// Restore the files with the best number if an iteration made it worse.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_best: bool,
-    /// Commit each iteration on the branch.
     pub checkpoint_commits: bool,
     /// The agent may commit on the run's branch.
     pub allow_agent_commits: bool,

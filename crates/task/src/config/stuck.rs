@@ -4,7 +4,6 @@
 use ralph_loop_protocol::stuck::signals::Signal;
 use serde::{Deserialize, Serialize};
 
-/// How many iterations are remembered.
 pub const WINDOW: usize = 12;
 
 /// Stuck detection, with the names of the library.

@@ -24,13 +24,11 @@ pub struct Checkbox {
     pub verify: Vec<(String, usize)>,
 }
 
-/// The criteria in a markdown body.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Checkboxes {
     /// Those that count, in order.
     pub boxes: Vec<Checkbox>,
     pub has_section: bool,
-    /// Task-list items of other sections.
     pub outside: Vec<usize>,
     /// Items of the section that look like a checkbox but aren't, as the bytes of their brackets.
     pub broken: Vec<Range<usize>>,

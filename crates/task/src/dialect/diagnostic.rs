@@ -4,7 +4,6 @@ use crate::criterion::Span;
 use serde::Serialize;
 use std::ops::Range;
 
-/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -22,7 +21,6 @@ impl Severity {
     }
 }
 
-/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
     pub severity: Severity,
@@ -85,7 +83,6 @@ impl Diagnostic {
     }
 }
 
-/// Collects the findings in one file.
 #[derive(Debug)]
 pub struct Findings {
     file: String,

@@ -19,7 +19,6 @@ const MAX_BYTES: usize = 256 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontmatterSplit {
     pub yaml: Range<usize>,
-    /// Everything after the second.
     pub body: Range<usize>,
 }
 

@@ -162,7 +162,6 @@ pub(crate) fn unknown_key_fix<'a>(key: &str, known: impl Iterator<Item = &'a str
     }
 }
 
-/// Why a text is invalid.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub offset: usize,

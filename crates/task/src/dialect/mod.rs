@@ -42,7 +42,6 @@ impl TaskTexts {
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { main: (name.into(), text.into()), others: Vec::new() }
     }
-    /// Adds another file.
     pub fn with(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.others.push((name.into(), text.into()));
         self

@@ -235,7 +235,6 @@ pub(crate) fn read(files: &TaskTexts, found: &mut Findings) -> Option<TaskFile> 
     Some(task)
 }
 
-/// Treats empty texts as missing.
 fn without_blanks(repository: Repository) -> Repository {
     Repository {
         url: names::non_blank(repository.url),

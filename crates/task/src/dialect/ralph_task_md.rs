@@ -64,7 +64,6 @@ fn no_frontmatter(error: SplitError, text: &str, found: &mut Findings) {
     }
 }
 
-/// Treats empty texts as missing.
 fn without_blanks(mut front: Frontmatter) -> Frontmatter {
     for value in [
         &mut front.repo_url,

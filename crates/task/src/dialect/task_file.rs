@@ -40,7 +40,6 @@ pub struct GitChoice {
     pub publish: Option<Publish>,
 }
 
-/// The pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PrChoice {
     pub draft: Option<bool>,
@@ -59,7 +58,6 @@ pub struct SandboxChoice {
     pub disk_gib: Option<f64>,
 }
 
-/// The requested model profiles.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ModelChoice {
     pub default_profile: Option<String>,
@@ -67,7 +65,6 @@ pub struct ModelChoice {
     pub fallback_profile: Option<String>,
 }
 
-/// The content of a task file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskFile {
     pub dialect: Dialect,

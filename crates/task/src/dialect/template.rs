@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-/// Every template name.
 pub const NAMES: &[&str] = &[
     "task_id",
     "ticket_id",
@@ -20,7 +19,6 @@ pub const NAMES: &[&str] = &[
     "branch",
 ];
 
-/// Known values by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Vars(BTreeMap<&'static str, String>);
 

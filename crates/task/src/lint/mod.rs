@@ -27,7 +27,6 @@ pub struct LintFacts {
     /// Names of the checks that must pass, from the task, the configuration and the repo.
     pub verifiers: Option<Vec<String>>,
     pub budget_set: Option<bool>,
-    /// Whether a code host is configured.
     pub has_forge: bool,
 }
 

@@ -26,7 +26,6 @@ static VAGUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
 const MAX_CHARS: usize = 400;
 const MAX_SENTENCES: usize = 3;
 
-/// Unfilled placeholders of templates.
 const PLACEHOLDERS: &[&str] = &["ORG/REPO", "your-org/", "ralph/feature-name"];
 
 pub(super) fn check(task: &TaskFile, found: &mut Findings) {

@@ -31,7 +31,6 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// The sandbox under test.
 pub struct Subject<'a> {
     sandbox: Hold<'a>,
     provider: Option<(&'a dyn SandboxProvider, &'a SandboxSpec)>,
@@ -115,7 +114,6 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// A capability that a check needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
     Streaming,
@@ -150,7 +148,6 @@ impl Need {
     }
 }
 
-/// A check of one behavior.
 struct Check {
     /// `group: what must hold`.
     name: &'static str,
@@ -204,7 +201,6 @@ pub fn run(subject: &Subject<'_>) -> Report {
     report
 }
 
-/// The time after which a slow check is named.
 const SLOW: Duration = Duration::from_secs(60);
 
 /// Names a check that doesn't end on standard error, once a minute: otherwise a hanging sandbox would print nothing.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// The outcome of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     Passed,
@@ -10,7 +9,6 @@ pub enum Verdict {
     Failed(String),
 }
 
-/// The outcome of all checks.
 #[derive(Debug)]
 pub struct Report {
     kind: String,
@@ -40,7 +38,6 @@ impl Report {
         failed.map(|(name, _)| *name).collect()
     }
 
-    /// Names of the checks that were skipped.
     pub fn skipped(&self) -> Vec<&'static str> {
         let skipped = self.rows.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Skipped(_)));
         skipped.map(|(name, _)| *name).collect()

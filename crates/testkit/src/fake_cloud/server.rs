@@ -14,7 +14,6 @@ use std::time::Duration;
 /// Maximum number of recorded requests.
 const SEEN_MAX: usize = 2000;
 
-/// A fault of a response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
     /// This status instead, with a `Retry-After` in seconds; the request has no effect.
@@ -36,7 +35,6 @@ pub enum Fault {
     Drip(Duration),
 }
 
-/// A recorded request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// `GET /path?query`.
@@ -46,7 +44,6 @@ pub struct Seen {
     pub status: u16,
 }
 
-/// An answer.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub status: u16,
@@ -71,7 +68,6 @@ impl Reply {
 }
 
 type Handler = dyn Fn(&Request) -> Reply + Send + Sync;
-/// Builds the vendor's error body.
 type Spoil = dyn Fn(u16, &str) -> Reply + Send + Sync;
 
 #[derive(Default)]

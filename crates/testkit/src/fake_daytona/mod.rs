@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A fixed timestamp for every date.
 const NOW: &str = "2026-11-15T12:00:00.000Z";
 
 /// The server; it ends when it is dropped, with everything that runs in it.
@@ -40,7 +39,6 @@ struct Sandbox {
 #[derive(Default)]
 struct State {
     sandboxes: BTreeMap<String, Sandbox>,
-    /// Name, and whether it is ready.
     volumes: BTreeMap<String, bool>,
     made: u32,
     page: usize,
@@ -49,7 +47,6 @@ struct State {
 }
 
 impl FakeDaytona {
-    /// Starts the server on a free port.
     pub fn start() -> io::Result<Self> {
         let state = Arc::new(Mutex::new(State { page: 100, ..State::default() }));
         let key = ["dtn", "fake", "0123456789abcdef"].join("_");
@@ -112,12 +109,10 @@ impl FakeDaytona {
         made["id"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// The number of keep-alive requests for a sandbox.
     pub fn activity(&self, id: &str) -> u32 {
         lock(&self.state).sandboxes.get(id).map_or(0, |sandbox| sandbox.activity)
     }
 
-    /// The creation request body of a sandbox.
     pub fn asked(&self, id: &str) -> Option<Value> {
         lock(&self.state).sandboxes.get(id).map(|sandbox| sandbox.asked.clone())
     }
@@ -137,7 +132,6 @@ impl FakeDaytona {
         lock(&self.state).sandboxes.keys().cloned().collect()
     }
 
-    /// Removes every sandbox, as in a disaster.
     pub fn lose_all(&self) {
         let lost = std::mem::take(&mut lock(&self.state).sandboxes);
         lost.values().for_each(|sandbox| sandbox.inside.end());

@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A fixed timestamp for every date.
 const NOW: &str = "2026-11-15T12:00:00Z";
 /// The reported `envd` version.
 const ENVD: &str = "0.5.7";
@@ -52,7 +51,6 @@ struct State {
 }
 
 impl FakeE2b {
-    /// Starts the server on a free port.
     pub fn start() -> io::Result<Self> {
         let state = Arc::new(Mutex::new(State { page: 100, ..State::default() }));
         let key = ["e2b", "0123456789abcdef0123456789abcdef01234567"].join("_");
@@ -93,7 +91,6 @@ impl FakeE2b {
         lock(&self.state).sandboxes.get(id).map_or((0, 0), |sandbox| (sandbox.timeout, sandbox.extended))
     }
 
-    /// The creation request body of a sandbox.
     pub fn asked(&self, id: &str) -> Option<Value> {
         lock(&self.state).sandboxes.get(id).map(|sandbox| sandbox.asked.clone())
     }

@@ -8,12 +8,9 @@ use serde_json::{Value, json};
 
 /// A key made for these tests, PKCS#1.
 const KEY: &[u8] = include_bytes!("app-key.der");
-/// The installation's id.
 pub(crate) const INSTALLATION: u64 = 77;
-/// The App's own name.
 pub(crate) const SLUG: &str = "ralph-test";
 
-/// The App's private key in GitHub's format.
 pub(crate) fn pem() -> String {
     armour("RSA PRIVATE KEY", KEY)
 }

@@ -31,7 +31,6 @@ fn clean(command: &mut Command) -> &mut Command {
         .env("GIT_COMMITTER_EMAIL", "noreply@example.com")
 }
 
-/// An empty bare repo that takes pushes.
 pub(crate) fn make(bare: &Path) -> io::Result<()> {
     std::fs::create_dir_all(bare)?;
     let made = git(bare, &["init", "-q", "--bare", "-b", "main"]);

@@ -82,7 +82,6 @@ impl FakeGitHub {
         self.server.url()
     }
 
-    /// The URL for git clones and pushes.
     pub fn git_url(&self) -> String {
         format!("{}/octo/app.git", self.server.url())
     }
@@ -105,7 +104,6 @@ impl FakeGitHub {
         lock(&self.state).app_id.clone()
     }
 
-    /// The App's private key in GitHub's format.
     pub fn app_pem(&self) -> String {
         app::pem()
     }
@@ -115,7 +113,6 @@ impl FakeGitHub {
         app::pem_pkcs8()
     }
 
-    /// Sets the lifetime of new installation tokens.
     pub fn token_lifetime(&self, seconds: i64) {
         lock(&self.state).lifetime = seconds;
     }
@@ -136,7 +133,6 @@ impl FakeGitHub {
         lock(&self.state).archived = true;
     }
 
-    /// Removes drafts from the repo's plan.
     pub fn without_drafts(&self) {
         lock(&self.state).drafts = false;
     }
@@ -170,7 +166,6 @@ impl FakeGitHub {
         self.seen().iter().filter(|seen| seen.line.contains(part)).count()
     }
 
-    /// The number of pull requests ever opened.
     pub fn pulls_made(&self) -> usize {
         lock(&self.state).pulls.len()
     }
@@ -270,7 +265,6 @@ impl FakeGitHub {
         self.end(number, false);
     }
 
-    /// Merges a pull request, also in the repo.
     pub fn merge(&self, number: u64) {
         self.end(number, true);
     }

@@ -163,7 +163,6 @@ pub(crate) fn review(state: &State, review: &Reviewed) -> Value {
     })
 }
 
-/// The host's event for a dismissed review.
 pub(crate) fn dismissal(state: &State, taken: &Dismissed) -> Value {
     let url = format!("{}/repos/{}/issues/events/{}", state.url, state.full_name(), taken.review);
     let mut review = json!({

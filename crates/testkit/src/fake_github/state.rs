@@ -4,7 +4,6 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// What a token may do with the repo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// No access; the repo looks missing.
@@ -15,7 +14,6 @@ pub enum Reach {
     SingleSignOn,
 }
 
-/// The owner of a token.
 #[derive(Debug, Clone)]
 pub(crate) struct Holder {
     pub login: String,
@@ -34,7 +32,6 @@ pub(crate) struct Pull {
     /// The commit that the branch had when the pull request was closed or merged.
     pub head_commit: Option<String>,
     pub base: String,
-    /// Where the branch left its base at the end.
     pub base_commit: Option<String>,
     pub draft: bool,
     pub open: bool,
@@ -133,7 +130,6 @@ pub(crate) struct State {
     pub last_number: u64,
 }
 
-/// A dismissed review.
 #[derive(Debug, Clone)]
 pub(crate) struct Dismissed {
     pub number: u64,

@@ -15,7 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A fixed timestamp for every date.
 const NOW: u64 = 1_794_744_000_000;
 
 /// The server; it ends when it is dropped, with everything that runs in it.
@@ -28,7 +27,6 @@ pub struct FakeVercel {
 struct Sandbox {
     name: String,
     asked: Value,
-    /// The number is part of the session's id.
     sessions: u32,
     /// The current state, and the states of the next requests.
     states: Vec<&'static str>,
@@ -63,12 +61,9 @@ struct State {
 }
 
 impl FakeVercel {
-    /// The known team.
     pub const TEAM: &str = "team_fake";
-    /// The known project.
     pub const PROJECT: &str = "prj_fake";
 
-    /// Starts the server on a free port.
     pub fn start() -> io::Result<Self> {
         let state = Arc::new(Mutex::new(State { page: 100, ..State::default() }));
         let token = ["vercel", "fake", "0123456789abcdef"].join("_");
@@ -112,7 +107,6 @@ impl FakeVercel {
         lock(&self.state).sandboxes.get(name).map_or((0, 0), |sandbox| (sandbox.timeout, sandbox.extended))
     }
 
-    /// The creation request body of a sandbox.
     pub fn asked(&self, name: &str) -> Option<Value> {
         lock(&self.state).sandboxes.get(name).map(|sandbox| sandbox.asked.clone())
     }

@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The response to write.
 #[derive(Debug)]
 pub(super) struct ServerResponse {
     pub status: u16,
@@ -40,7 +39,6 @@ pub(super) enum Body {
 pub(super) enum Ending {
     Whole,
     Cut,
-    /// Cut in the middle, after this much silence.
     Stall(Duration),
     /// Cut before the first byte.
     Hangup,
@@ -74,7 +72,6 @@ impl ServerResponse {
 /// A pause between the start of a stream and its error, so that a client reads them separately.
 const APART: Duration = Duration::from_millis(30);
 
-/// Answers requests.
 #[derive(Debug)]
 pub(super) struct Brain {
     pub state: Mutex<State>,

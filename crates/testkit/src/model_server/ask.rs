@@ -5,7 +5,6 @@ use super::tools::{Offered, ToolShape};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The supported protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     Anthropic,
@@ -26,7 +25,6 @@ impl Wire {
     }
 }
 
-/// A parsed model request.
 #[derive(Debug)]
 pub(super) struct Ask {
     pub wire: Wire,
@@ -36,7 +34,6 @@ pub(super) struct Ask {
     pub stream_usage: bool,
     pub tools: Vec<Offered>,
     pub turn: usize,
-    /// The session named by the request's call ids.
     pub session: Option<usize>,
     pub schema: Option<Value>,
     known_cli: bool,

@@ -47,7 +47,6 @@ pub enum FaultKind {
     StreamError,
     /// A rate limit event in a stream that began with 200; unstreamed: [`FaultKind::RateLimit`].
     StreamRateLimit,
-    /// The connection ends in the middle of the answer.
     Cut,
     /// The answer starts, then silence until the client disconnects or the time is over; then the connection ends.
     Stall {
@@ -61,7 +60,6 @@ pub enum FaultKind {
     },
     /// Silence until this file exists, then the answer as scripted.
     Held { until: std::path::PathBuf },
-    /// The body isn't valid JSON.
     Garbled,
     /// The connection ends before the first byte.
     Hangup,
@@ -98,7 +96,6 @@ fn always() -> i64 {
 }
 
 impl Fault {
-    /// Every time.
     pub const ALWAYS: i64 = -1;
 
     pub fn always(kind: FaultKind) -> Self {
@@ -122,7 +119,6 @@ impl Fault {
 }
 
 impl FaultKind {
-    /// A short name for the log of requests.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::RateLimit { .. } => "rate_limit",

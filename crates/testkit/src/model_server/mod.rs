@@ -90,17 +90,11 @@ struct Shared {
 
 impl ModelServer {
     /// Starts on a free port of this machine.
-    ///
-    /// # Errors
-    /// If no port is available.
     pub fn start() -> io::Result<Self> {
         Self::start_on(0)
     }
 
     /// Starts on this port; 0 takes a free one.
-    ///
-    /// # Errors
-    /// If the port is taken.
     pub fn start_on(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let address = listener.local_addr()?;

@@ -2,7 +2,6 @@
 
 use super::ask::Wire;
 
-/// The target of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Route<'a> {
     Health,
@@ -12,7 +11,6 @@ pub(super) enum Route<'a> {
     Unknown,
 }
 
-/// The endpoint below a base URL.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Endpoint<'a> {
     Answer { wire: Wire, model: Option<&'a str>, streams: Streams },
@@ -21,14 +19,12 @@ pub(super) enum Endpoint<'a> {
     Unknown,
 }
 
-/// Streaming mode given by a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Streams {
     Body,
     /// Never.
     No,
     Events,
-    /// One JSON array.
     Array,
 }
 

@@ -74,7 +74,6 @@ impl Usage {
     }
 }
 
-/// Why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
@@ -187,17 +186,14 @@ pub enum Toolless {
     Side,
 }
 
-/// The answers of a scenario.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
-    /// The turns of every session. The last one repeats.
     pub turns: Vec<Turn>,
     /// The turns of the first, second, … session of a run id, if sessions differ. The last one repeats. Overrides `turns`.
     pub sessions: Vec<Vec<Turn>>,
     /// Faults in order; the first one that still applies is used.
     pub faults: Vec<Fault>,
-    /// Default usage of a turn.
     pub usage: Option<Usage>,
     /// Starts over after the last turn instead of repeating it.
     pub cycle: bool,

@@ -18,12 +18,10 @@ const BODY_SHOWN: usize = 2000;
 /// Headers whose value `/__state` does not show.
 const SECRET_HEADERS: &[&str] = &["authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"];
 
-/// A recorded request.
 #[derive(Debug, Clone)]
 pub struct SeenRequest {
     pub method: String,
     pub path: String,
-    /// Names in lower case, values as they came.
     pub headers: Vec<(String, String)>,
     /// Its JSON; null if it wasn't valid JSON.
     pub body: Value,
@@ -52,7 +50,6 @@ impl SeenRequest {
     }
 }
 
-/// The request counts of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     pub requests: u64,
@@ -71,10 +68,8 @@ struct Run {
     seen: VecDeque<SeenRequest>,
 }
 
-/// The response to send.
 #[derive(Debug)]
 pub(super) enum Plan {
-    /// A short text outside the script.
     Side,
     Turn {
         turn: Box<Turn>,
@@ -83,7 +78,6 @@ pub(super) enum Plan {
     },
 }
 
-/// The server's state.
 #[derive(Debug, Default)]
 pub(super) struct State {
     scripts: BTreeMap<String, Arc<Script>>,
@@ -111,7 +105,6 @@ impl State {
         self.runs.clear();
     }
 
-    /// A number that grows with every request.
     pub(super) fn next_number(&mut self) -> u64 {
         self.counter += 1;
         self.counter
@@ -129,12 +122,10 @@ impl State {
         found
     }
 
-    /// Records a request that isn't a turn.
     pub(super) fn note(&mut self, scenario: &str, run: &str, seen: SeenRequest) {
         self.run(scenario, run).keep(seen);
     }
 
-    /// Records a request and returns its response.
     pub(super) fn plan(
         &mut self,
         names: (&str, &str),

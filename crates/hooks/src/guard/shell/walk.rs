@@ -13,7 +13,6 @@ use brush_parser::{Parser, ParserOptions};
 use ralph_loop_domain::secret_name::is_secret_name;
 
 const LOOP_MAX: usize = 24;
-/// How many files' texts are remembered.
 const FILES_MAX: usize = 64;
 
 #[derive(Default)]
@@ -317,7 +316,6 @@ impl Shell<'_> {
         }
     }
 
-    /// Files that are connections.
     fn connects(&mut self, name: &str, raw: &str) {
         if name.starts_with("/dev/tcp/") || name.starts_with("/dev/udp/") {
             self.refuse(Category::ReverseShell, raw, "It connects a command to another machine.");

@@ -10,7 +10,6 @@ use super::script::{Stop, Usage};
 use super::tools::Part;
 use serde_json::Value;
 
-/// A wire-independent answer.
 #[derive(Debug, Clone)]
 pub(super) struct Reply {
     pub id: String,
@@ -33,7 +32,6 @@ impl Reply {
     }
 }
 
-/// One event of a stream.
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     pub name: Name,
