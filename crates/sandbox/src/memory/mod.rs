@@ -7,11 +7,9 @@
 mod commands;
 mod diff;
 mod files;
-mod provider;
 mod workspace;
 
 pub use files::MemoryFiles;
-pub use provider::{MemoryManaged, MemoryProvider};
 pub use workspace::MemoryWorkspace;
 
 use ralph_loop_domain::ports::{

@@ -20,14 +20,14 @@ pub(super) fn check(task: &TaskFile, files: &TaskTexts, facts: &LintFacts, found
         }
         Dialect::Plan => {
             something_to_check(task, facts, "verifyCommands", found);
-            configured_budget(task, facts, found);
+            configured_budget(facts, found);
             prd(files, found);
         }
         Dialect::PromptMd => {
             if facts.verifiers.is_some() {
                 something_to_check(task, facts, "verifiers", found);
             }
-            configured_budget(task, facts, found);
+            configured_budget(facts, found);
         }
     }
 }
@@ -138,7 +138,7 @@ fn ralph_json_budget(task: &TaskFile, files: &TaskTexts, found: &mut Findings) {
     }
 }
 
-fn configured_budget(task: &TaskFile, facts: &LintFacts, found: &mut Findings) {
+fn configured_budget(facts: &LintFacts, found: &mut Findings) {
     if facts.budget_set == Some(false) {
         let budgets = Budgets::default();
         found.warning(
