@@ -14,7 +14,6 @@ mod watch;
 #[cfg(target_os = "linux")]
 pub(crate) use watch::main as watch_main;
 
-
 use egress::Egress;
 use isolation::{LocalIsolation, Runtime, Workspace};
 use link::GuardLink;

@@ -4,6 +4,7 @@
 //! [`tree`] ends what a command started, [`wrap`] starts a command in its folder and reports if that fails.
 
 pub(crate) mod files;
+pub(crate) mod output;
 pub(crate) mod tree;
 pub(crate) mod wrap;
 
