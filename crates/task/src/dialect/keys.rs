@@ -1,4 +1,4 @@
-//! The keys that a type reads, from its derive: a list beside it would go stale.
+//! The keys that a type reads, taken from its derive, because a separate list would go stale.
 
 use serde::de::{DeserializeOwned, Deserializer, Error, Visitor};
 use std::fmt::{Display, Formatter};
