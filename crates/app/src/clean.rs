@@ -300,8 +300,8 @@ pub fn apply(env: &Environment, plan: &CleanPlan) -> Result<Vec<String>, AppErro
     Ok(problems)
 }
 
-/// File that lists sandboxes removed after the run ended, because a closed journal isn't appended to. Records
-/// in the old layout are writable by agents and have none.
+/// File that lists sandboxes removed after the run ended, because a closed journal isn't appended to. A copied
+/// record, which agents can write, has none.
 fn removed_sandboxes(entry: &Registration) -> Option<PathBuf> {
     Some(entry.record.as_ref()?.join("removed-sandboxes"))
 }

@@ -7,7 +7,7 @@ pub mod publish;
 use crate::config::notify;
 use crate::environment::Environment;
 use crate::error::AppError;
-use crate::read::{find, older};
+use crate::read::find;
 use crate::report::Reporter;
 use crate::request::NotifyRequest;
 use crate::run::placement::{self, PlacementRequest};
@@ -93,7 +93,7 @@ pub(crate) fn take(
     report: &dyn Reporter,
 ) -> Result<LockedRun, AppError> {
     let home = env.state_home()?;
-    older::registered(&home, entry)?;
+    find::registered(&home, entry)?;
     refuse_of_fleet(env, entry)?;
     let env = surroundings(env, &home, entry)?;
     let request = PlacementRequest::of_run(&home, &entry.run_id);
@@ -101,7 +101,6 @@ pub(crate) fn take(
         restore_workspace(&env, entry)?;
     }
     let lock = locks::of_folder(&home, &entry.workspace, &entry.run_id)?;
-    let entry = older::moved(&env, &home, entry)?;
     locks::lead(&home, &entry.run_id, &lock);
     let places = wiring::places(&env, &home, &entry.run_id);
     let spec =
@@ -162,7 +161,7 @@ fn restore_workspace(env: &Environment, entry: &Registration) -> Result<(), AppE
 /// Ends a stopped run without driving it, because what that takes may be gone. Its work stays.
 pub(crate) fn end(env: &Environment, entry: &Registration, reason: EndReason) -> Result<(), AppError> {
     let home = env.state_home()?;
-    older::registered(&home, entry)?;
+    find::registered(&home, entry)?;
     refuse_of_fleet(env, entry)?;
     let spec = snapshot::read_spec(&entry.run_dir())?;
     let _lock = locks::of_run(&home, &spec)?;
@@ -224,7 +223,7 @@ pub(crate) fn resume_run(
     cancel: Arc<CancelToken>,
     report: &dyn Reporter,
 ) -> Result<ResumeOutcome, AppError> {
-    older::registered(&env.state_home()?, entry)?;
+    find::registered(&env.state_home()?, entry)?;
     refuse_of_fleet(env, entry)?;
     let handle = find::handle(env, entry);
     if handle.is_driven() {

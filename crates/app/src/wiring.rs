@@ -37,17 +37,12 @@ use std::sync::{Arc, OnceLock};
 /// Journal paths of a run.
 pub fn places(env: &Environment, home: &StateHome, run: &RunId) -> RunPaths {
     let elsewhere = env.hold().map(|hold| hold.seal.clone());
-    RunPaths { dir: home.record(run), seal: Some(home.seal(run)), spare: None, elsewhere }
+    RunPaths { dir: home.record(run), seal: Some(home.seal(run)), elsewhere }
 }
 
 /// Journal paths of a registered run, wherever its record is.
 pub fn places_of(home: &StateHome, entry: &Registration) -> RunPaths {
-    RunPaths {
-        dir: entry.run_dir(),
-        seal: Some(home.seal(&entry.run_id)),
-        spare: entry.spare.clone(),
-        elsewhere: None,
-    }
+    RunPaths { dir: entry.run_dir(), seal: Some(home.seal(&entry.run_id)), elsewhere: None }
 }
 
 /// Journal options for this process as the driver.
@@ -88,7 +83,6 @@ pub fn register(home: &StateHome, spec: &RunSpec) -> Result<(), AppError> {
         origin: spec.origin.clone(),
         workspace: spec.home().to_owned(),
         created_at: spec.created_at,
-        spare: None,
         record: Some(home.record(&spec.run_id).path().to_owned()),
     };
     Ok(registry::register(home, &entry)?)

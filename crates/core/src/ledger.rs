@@ -14,7 +14,6 @@ use ralph_loop_journal::folder::artifacts::OutputLog;
 use ralph_loop_journal::folder::layout::{RalphDir, RunDir};
 use ralph_loop_journal::folder::{shown, snapshot};
 use ralph_loop_journal::journal::Journal;
-use ralph_loop_journal::journal::ahead::FilesAhead;
 use ralph_loop_journal::live::LiveLog;
 use ralph_loop_journal::live::wake::Waker;
 use ralph_loop_journal::live::{LivePayload, LivePosition, LiveStream};
@@ -39,8 +38,6 @@ pub struct Ledger {
     /// `.ralph/` in the run's own folder; differs if the agent works on a copy.
     pub(crate) home: RalphDir,
     pub(crate) record_dir: RunDir,
-    /// Creates an iteration's files in the record.
-    pub(crate) files: FilesAhead,
     /// Known cooldowns of agents in this folder.
     pub(crate) cooldowns: PathBuf,
     pub(crate) clock: Arc<dyn Clock>,
@@ -80,7 +77,6 @@ impl Ledger {
         cancel: Arc<CancelToken>,
     ) -> Self {
         let record_dir = journal.places().dir.clone();
-        let files = FilesAhead::start(&record_dir);
         let (live, waker) = (LiveLog::new(&record_dir), Waker::listen(&record_dir));
         Self {
             state,
@@ -89,7 +85,6 @@ impl Ledger {
             home,
             dir,
             record_dir,
-            files,
             clock,
             redactor,
             observer: Observers::new(observers),
@@ -194,7 +189,7 @@ impl Ledger {
             self.dir.append("errors.log", &self.errors)?;
             self.errors.clear();
         }
-        snapshot::save(&self.files, &self.home, &self.record_dir, &self.state, self.journal.bytes())?;
+        snapshot::save(&self.home, &self.record_dir, &self.state, self.journal.bytes())?;
         Ok(())
     }
 
@@ -311,13 +306,13 @@ impl Ledger {
 
     /// A new, empty file in the record.
     pub(crate) fn file(&self, path: &Path) -> Result<File, DriveError> {
-        Ok(self.files.create(path).map_err(|e| JournalError::file("write", path, e))?)
+        Ok(File::create(path).map_err(|e| JournalError::file("write", path, e))?)
     }
 
     /// The folder of the current iteration, created if needed.
     pub(crate) fn iteration_dir(&self, iteration: u32) -> Result<PathBuf, DriveError> {
         let path = self.record_dir.iteration(iteration);
-        self.files.folder(&path)?;
+        std::fs::create_dir_all(&path).map_err(|e| JournalError::file("make the folder", &path, e))?;
         Ok(path)
     }
 

@@ -5,7 +5,6 @@ use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_task::budget::Spent;
 
-/// Budget warnings that are due.
 pub fn budget_warnings(state: &RunState) -> Vec<EventBody> {
     budget_warnings_with(state, Spent::default())
 }

@@ -22,7 +22,6 @@ use std::time::Duration;
 /// Implementations guarantee: a profile's key goes only to that profile's server; a call ends within its timeouts;
 /// the sink is polled at least every 250 ms while a call waits; a retry doesn't repeat text to the sink.
 pub trait ModelClient: Send + Sync {
-    /// Calls a model.
     fn call(
         &self,
         profile: &Profile,
@@ -33,7 +32,6 @@ pub trait ModelClient: Send + Sync {
 
 /// Receives a call's progress and may end it.
 pub trait ModelSink {
-    /// A piece of the answer's text.
     fn text(&mut self, piece: &str);
     /// The provider requires a wait before the next try.
     fn waiting(&mut self, wait: Duration, reason: &str);
@@ -56,34 +54,29 @@ impl ModelSink for NoSink {
 /// The cost of a model's tokens, and the savings by cache reads; `None` without a known price.
 pub type Pricing = Arc<dyn Fn(&str, &Tokens) -> Option<(Usd, Usd)> + Send + Sync>;
 
-/// One call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
     /// System prompt, in pieces; a piece with `cache` ends a part that stays the same between calls.
     pub system: Vec<TextPart>,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
-    /// Tools that the model may call.
     pub tools: Vec<ToolSpec>,
     /// Requests a JSON answer of this schema, if the provider supports it.
     pub json_schema: Option<Value>,
     /// Most tokens of the answer; the profile's, unless this is less.
     pub max_output_tokens: Option<u64>,
-    /// Whether to stream the answer.
     pub stream: bool,
 }
 
 /// A piece of text and whether everything up to its end is worth caching.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextPart {
-    /// The text.
     pub text: String,
     /// Marks the end of a part that stays the same between calls.
     pub cache: bool,
 }
 
 impl TextPart {
-    /// An unmarked piece.
     pub fn plain(text: impl Into<String>) -> Self {
         Self { text: text.into(), cache: false }
     }
@@ -93,13 +86,10 @@ impl TextPart {
     }
 }
 
-/// One turn of the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// Our turn.
     User {
-        /// Text and pictures.
         parts: Vec<UserPart>,
     },
     /// The model's turn, exactly as in its reply.
@@ -109,22 +99,17 @@ pub enum Message {
     },
     /// Results for the previous message's tool calls, in order.
     ToolResults {
-        /// One for each call.
         results: Vec<ToolResult>,
     },
 }
 
-/// Part of our turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum UserPart {
-    /// Text.
     Text(TextPart),
-    /// A picture.
     Image(Image),
 }
 
-/// A picture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     /// `image/png`, ….
@@ -133,70 +118,51 @@ pub struct Image {
     pub base64: String,
 }
 
-/// Part of a model's turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ReplyPart {
-    /// Text.
     Text {
-        /// The text.
         text: String,
     },
-    /// A tool call.
     ToolCall(ToolCall),
     /// Something that must return to the same provider unchanged (thinking, signatures).
     Opaque {
-        /// The API it belongs to.
         wire: String,
-        /// As received.
         value: Value,
     },
 }
 
-/// A tool call by a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// Its id, which the result refers to.
     pub id: String,
-    /// The tool.
     pub name: String,
     /// Its arguments; a string if the model's JSON is invalid.
     pub input: Value,
 }
 
-/// The answer to a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// The call's id.
     pub id: String,
-    /// The tool.
     pub name: String,
-    /// As text.
     pub text: String,
-    /// Pictures for the model to see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
-    /// Whether it failed.
     pub is_error: bool,
 }
 
 /// A tool as the model sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// Its name.
     pub name: String,
-    /// What it does and when to use it.
     pub description: String,
-    /// JSON Schema of its arguments.
     pub input_schema: Value,
 }
 
-/// A model's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelReply {
     /// Its parts, in order.
     pub parts: Vec<ReplyPart>,
-    /// Why it stopped.
     pub stop: StopReason,
     /// Tokens of this call; `None` if the provider reported none.
     pub tokens: Option<Tokens>,
@@ -209,7 +175,6 @@ pub struct ModelReply {
 }
 
 impl ModelReply {
-    /// All its text, joined.
     pub fn text(&self) -> String {
         self.parts
             .iter()
@@ -228,19 +193,13 @@ impl ModelReply {
     }
 }
 
-/// Why a model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It was finished.
     EndTurn,
-    /// It waits for its tools.
     ToolUse,
-    /// The answer was cut at its maximum length.
     MaxTokens,
-    /// It declined.
     Refusal,
-    /// Another reason.
     Other,
 }
 
@@ -248,7 +207,6 @@ pub enum StopReason {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
-    /// The kind of failure.
     pub kind: ModelErrorKind,
     /// What was requested and what came back, without secrets; one or two lines.
     pub message: String,
@@ -259,32 +217,23 @@ pub struct ModelError {
 /// Kinds of failure of a model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelErrorKind {
-    /// A rate limit.
     RateLimited {
         /// The wait that the provider requires, from the time of the error.
         retry_after: Option<Duration>,
     },
     /// The provider is temporarily overloaded or broken.
     Overloaded,
-    /// Its host is unreachable.
     Unreachable,
-    /// No key, or it was rejected.
     Auth,
-    /// No credit.
     Billing,
     /// The request is longer than the model can take.
     ContextTooLong,
-    /// The provider declined the request.
     Refused,
-    /// The model or the server doesn't exist.
     NotFound,
-    /// The provider rejected the request as invalid.
     BadRequest,
-    /// The answer can't be parsed.
     Garbled,
     /// A connect, first-byte, stall or total timeout.
     TimedOut,
-    /// The sink ended it.
     Stopped(StopCause),
 }
 

@@ -16,7 +16,6 @@ use ralph_loop_task::config::{AgentConfig, AgentKind, OnStuck};
 /// What to do next for a stuck run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextHelp {
-    /// This rung.
     Try(Rung),
     /// Every rung was tried: the run ends.
     End,
@@ -61,23 +60,12 @@ fn iterations_allowed(rung: Rung) -> u32 {
     }
 }
 
-/// The replacement for the current agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fallback {
     /// The same agent with another model or profile.
-    Model {
-        /// The agent.
-        agent: AgentName,
-        /// The model.
-        model: String,
-    },
+    Model { agent: AgentName, model: String },
     /// Another agent; this one is benched.
-    Agent {
-        /// The benched agent.
-        benched: AgentName,
-        /// Its replacement.
-        instead: AgentName,
-    },
+    Agent { benched: AgentName, instead: AgentName },
 }
 
 /// The remaining fallback, if any.

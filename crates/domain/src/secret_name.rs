@@ -45,7 +45,6 @@ pub fn is_engine_secret(name: &str, value: &str) -> bool {
     name.starts_with("RALPH_") && (is_secret_name(name) || holds_login(value))
 }
 
-/// Whether a URL contains a password.
 fn holds_login(value: &str) -> bool {
     value.split_once("://").is_some_and(|(_, rest)| {
         let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
@@ -104,68 +103,13 @@ fn is_key_store(name: &str) -> bool {
 
 /// Whether a file of this name in this folder holds a secret. Both are in lower case.
 fn is_secret_file(name: &str, folder: &str) -> bool {
-    const NAMES: &[&str] = &[
-        ".env",
-        ".envrc",
-        ".dev.vars",
-        ".netrc",
-        "_netrc",
-        ".npmrc",
-        ".pypirc",
-        ".git-credentials",
-        ".pgpass",
-        "pgpass.conf",
-        ".my.cnf",
-        ".mylogin.cnf",
-        ".htpasswd",
-        ".boto",
-        ".s3cfg",
-        ".dockercfg",
-        ".terraformrc",
-        "terraform.rc",
-        ".vault-token",
-        ".vault_pass",
-        ".vault-pass",
-        "vault_pass.txt",
-        "deploy_key",
-        "token.json",
-        "tokens.json",
-        "kubeconfig",
-        "master.key",
-        "local.settings.json",
-        "local_settings.py",
-        "localsettings.php",
-        "settings.local.php",
-        "wp-config.php",
-        "auth.json",
-        "application_default_credentials.json",
-    ];
-    /// With any extension of a settings file.
-    const STEMS: &[&str] = &[
-        "secrets",
-        "secret",
-        ".secrets",
-        ".secret",
-        "credentials",
-        ".credentials",
-        "password",
-        "passwords",
-        ".password",
-        ".passwords",
-        "token",
-        "tokens",
-        ".token",
-        ".tokens",
-        "vault",
-        ".vault",
-        "api_key",
-        "api-key",
-        "apikey",
-        ".api_key",
-        ".apikey",
-        "api_keys",
-        "apikeys",
-    ];
+    const NAMES: &str = ".env .envrc .dev.vars .netrc _netrc .npmrc .pypirc .git-credentials .pgpass pgpass.conf \
+        .my.cnf .mylogin.cnf .htpasswd .boto .s3cfg .dockercfg .terraformrc terraform.rc .vault-token .vault_pass \
+        .vault-pass vault_pass.txt deploy_key token.json tokens.json kubeconfig master.key local.settings.json \
+        local_settings.py localsettings.php settings.local.php wp-config.php auth.json \
+        application_default_credentials.json";
+    /// In singular or plural, hidden or not, with any extension of a settings file.
+    const STEMS: &[&str] = &["secret", "credential", "password", "token", "vault", "apikey"];
     const SETTINGS: &[&str] = &["", "yml", "yaml", "toml", "json", "ini", "env", "properties", "conf", "txt"];
     const ENDS: &[&str] = &[".tfvars", ".tfvars.json", ".tfstate", ".tfstate.backup", ".ovpn", ".kubeconfig"];
     /// Part of the name of a JSON file: a service account.
@@ -174,11 +118,12 @@ fn is_secret_file(name: &str, folder: &str) -> bool {
     let ending = name.trim_start_matches('.').split_once('.').map_or("", |(_, ending)| ending);
     let stem = name.strip_suffix(ending).unwrap_or(name).trim_end_matches('.');
     let state = |name: &str| name.starts_with("terraform.tfstate") || name.contains(".tfstate.");
-    NAMES.contains(&name)
+    let word = stem.trim_start_matches('.').trim_end_matches('s').replace(['-', '_'], "");
+    NAMES.split(' ').any(|known| known == name)
         || name.starts_with(".env.")
         || name.starts_with(".dev.vars.")
         || (name.starts_with("appsettings.") && name.ends_with(".json") && name != "appsettings.json")
-        || (STEMS.contains(&stem) && SETTINGS.contains(&ending))
+        || (STEMS.contains(&word.as_str()) && SETTINGS.contains(&ending))
         || ENDS.iter().any(|end| name.ends_with(end))
         || state(name)
         || (name.ends_with(".json") && ACCOUNTS.iter().any(|word| name.contains(word)))

@@ -39,7 +39,6 @@ impl Vars {
         self.get(name).filter(|value| !value.is_empty())
     }
 
-    /// The raw value.
     pub fn get_os(&self, name: &str) -> Option<&OsStr> {
         self.all.get(OsStr::new(name)).map(OsString::as_os_str)
     }
@@ -49,7 +48,6 @@ impl Vars {
         self.get_os(name).is_some_and(|value| !value.is_empty())
     }
 
-    /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.all.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
@@ -76,7 +74,6 @@ impl Vars {
         Self { own_path: Some(path.into()), ..self.clone() }
     }
 
-    /// Whether such a PATH is set.
     pub fn has_own_path(&self) -> bool {
         self.own_path.is_some()
     }

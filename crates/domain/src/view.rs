@@ -24,17 +24,14 @@ use std::time::Duration;
 pub struct ViewContext {
     /// The present time; default: that of the last event.
     pub now: Option<Timestamp>,
-    /// Whether a process drives the run.
     pub driven: bool,
     /// When the active session last printed something.
     pub last_output: Option<Timestamp>,
-    /// The agent's activity, in a few words.
     pub activity: Option<String>,
     /// The reader's time zone; default: UTC.
     pub zone: Option<TimeZone>,
 }
 
-/// The view of a run.
 pub fn view(state: &RunState, moment: &ViewContext) -> RunView {
     let now = moment.now.unwrap_or(state.now);
     let spec = &state.spec;

@@ -188,7 +188,6 @@ impl Mirror {
                 origin: record.path().to_owned(),
                 workspace: record.path().to_owned(),
                 created_at: spec.created_at,
-                spare: None,
                 record: Some(record.path().to_owned()),
             };
             registry::register(home, &entry)?;

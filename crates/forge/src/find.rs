@@ -7,12 +7,10 @@ use ralph_loop_domain::ports::{Forge, ForgeError};
 use ralph_loop_domain::vars::Vars;
 use std::path::Path;
 
-/// The source of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamedBy {
     /// The user: a remote of their repo, or a flag.
     User,
-    /// A repo's task.
     Repo,
 }
 

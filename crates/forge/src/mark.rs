@@ -28,7 +28,6 @@ pub(crate) fn carries(body: &str, mark: &str) -> bool {
     body.trim_end().lines().last().is_some_and(|last| last.trim() == line(mark))
 }
 
-/// The visible text.
 pub(crate) fn without(body: &str) -> &str {
     match body.trim_end().rsplit_once('\n') {
         Some((text, last)) if last.trim().starts_with("<!-- ralph-mark: ") => text.trim_end(),

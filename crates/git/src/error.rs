@@ -5,56 +5,22 @@ use ralph_loop_domain::ports::WorkspaceError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An operation of this crate failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A git command failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// A file operation failed.
     #[error("cannot {verb} `{}`: {source}", path.display())]
-    File {
-        /// What was tried, as a verb.
-        verb: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
+    File { verb: &'static str, path: PathBuf, source: io::Error },
     /// A ref isn't where this run left it, so it stays untouched.
     #[error("`{name}` was moved by another process: expected {expected}, found {actual}")]
-    RefMoved {
-        /// The ref's name.
-        name: String,
-        /// Where this run left it.
-        expected: String,
-        /// Where it is now.
-        actual: String,
-    },
+    RefMoved { name: String, expected: String, actual: String },
     /// Another process holds git's lock on a file.
     #[error("`{}` is locked by another git command: `{}` exists", target.display(), lock.display())]
-    Locked {
-        /// The file.
-        target: PathBuf,
-        /// Its lock file.
-        lock: PathBuf,
-    },
-    /// Something that git wrote can't be parsed.
+    Locked { target: PathBuf, lock: PathBuf },
     #[error("cannot read {what}: {reason}")]
-    Unreadable {
-        /// What was read.
-        what: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The request can't be carried out now.
+    Unreadable { what: String, reason: String },
     #[error("{reason}")]
-    Refused {
-        /// Why.
-        reason: String,
-        /// What to do.
-        hint: String,
-    },
+    Refused { reason: String, hint: String },
 }
 
 impl Error {

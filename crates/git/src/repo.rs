@@ -12,7 +12,6 @@ use ralph_loop_domain::vars::Vars;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How a repo stores its refs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefFormat {
     /// Loose files and `packed-refs`.
@@ -36,7 +35,6 @@ pub enum RepoError {
     /// A repo without a commit.
     #[error("the repo `{}` has no commit yet", .0.display())]
     NoCommits(PathBuf),
-    /// Git is missing or failed.
     #[error(transparent)]
     Git(#[from] GitError),
 }
@@ -70,17 +68,13 @@ pub(crate) enum Tree {
 /// A repo with a work tree and at least one commit.
 #[derive(Debug, Clone)]
 pub struct Repo {
-    /// The environment of its git processes.
     pub vars: Vars,
-    /// The top folder of the user's files.
     pub top: PathBuf,
     /// The git folder of this work tree.
     pub git_dir: PathBuf,
     /// The git folder that all work trees share.
     pub common_dir: PathBuf,
-    /// The hash that names its objects.
     pub object_format: ObjectFormat,
-    /// How it stores refs.
     pub ref_format: RefFormat,
     /// The commit that `HEAD` names.
     pub head: String,
@@ -190,7 +184,6 @@ impl Repo {
         Some(url).filter(|url| !url.is_empty())
     }
 
-    /// The user's settings now.
     pub(crate) fn settings(&self) -> Result<Arc<Settings>, GitError> {
         let git_dir = self.engine_git_dir.as_ref().unwrap_or(&self.git_dir);
         Settings::now(&self.vars, git_dir, &self.common_dir)

@@ -22,10 +22,8 @@ use std::sync::Arc;
 /// Snapshots leave out untracked files above this size by default.
 pub const LARGE_FILE_LIMIT: u64 = 100 * 1024 * 1024;
 
-/// How a workspace records a run.
 #[derive(Debug, Clone)]
 pub struct WorkspaceOptions {
-    /// Who signs the commits.
     pub identity: CommitIdentity,
     /// The branch that the run commits on, if any.
     pub branch: Option<String>,
@@ -126,7 +124,6 @@ impl GitWorkspace {
         })
     }
 
-    /// The repo.
     pub fn repo(&self) -> &Repo {
         &self.repo
     }

@@ -1,22 +1,15 @@
 //! The events that a hook answers, and the CLIs that send them.
 
-/// An event of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookEvent {
-    /// A tool is about to be called.
     PreToolUse,
-    /// A tool was called, or failed.
     PostToolUse,
-    /// The session is about to end its turn.
     Stop,
-    /// The session begins, continues, or was compacted.
     SessionStart,
-    /// The session is over.
     SessionEnd,
 }
 
 impl HookEvent {
-    /// The names of the command line.
     pub const NAMES: &'static [&'static str] =
         &["pre-tool-use", "post-tool-use", "context-monitor", "stop", "session-start", "session-end"];
 
@@ -44,12 +37,10 @@ pub enum Cli {
     /// Claude Code; qwen and codex read the same.
     #[default]
     Claude,
-    /// Gemini CLI.
     Gemini,
 }
 
 impl Cli {
-    /// The CLI of this name.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "claude" | "codex" | "qwen" | "opencode" => Some(Self::Claude),

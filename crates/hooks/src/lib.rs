@@ -32,9 +32,7 @@ use std::path::PathBuf;
 /// The process that a hook runs in.
 #[derive(Debug, Clone)]
 pub struct HookContext {
-    /// Its environment.
     pub vars: Vars,
-    /// Its working folder.
     pub cwd: PathBuf,
     /// The `ralph` binary.
     pub program: Option<PathBuf>,
@@ -43,7 +41,6 @@ pub struct HookContext {
 /// The largest event. A CLI sends the complete text of a file that it writes.
 pub const INPUT_MAX: u64 = 32 * 1024 * 1024;
 
-/// Answers an event.
 pub fn answer(event: HookEvent, cli: Cli, bytes: &[u8], context: &HookContext) -> Reply {
     if event == HookEvent::PreToolUse && context.vars.filled("RALPH_RUN").is_none() {
         return Reply::pass();

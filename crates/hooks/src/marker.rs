@@ -17,14 +17,12 @@ pub(crate) struct Marker {
     /// When it began, in ticks since boot: its id may be reused.
     #[serde(default)]
     pub began: Option<u64>,
-    /// The PID namespace of its process.
     #[serde(default)]
     pub pid_namespace: Option<String>,
     #[serde(default)]
     pub iteration: u32,
     #[serde(default)]
     pub attempt: u32,
-    /// Whether sessions commit their own work.
     #[serde(default)]
     pub commits: bool,
     #[serde(default)]

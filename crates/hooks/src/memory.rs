@@ -12,7 +12,6 @@ pub(crate) struct Memory {
     pub alerted: u8,
     /// Blocks in a row.
     pub blocks: u32,
-    /// The reason of the last block.
     pub reason: String,
 }
 

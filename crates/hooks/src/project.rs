@@ -9,9 +9,7 @@ const RULES_MAX: u64 = 256 * 1024;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Project {
-    /// The top folder of the project.
     pub top: PathBuf,
-    /// Where commands start.
     pub cwd: PathBuf,
 }
 

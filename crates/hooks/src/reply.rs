@@ -3,15 +3,12 @@
 use crate::event::Cli;
 use serde_json::json;
 
-/// A hook's answer on stdout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// One JSON object, or nothing.
     pub stdout: String,
 }
 
 impl Reply {
-    /// An empty answer.
     pub fn pass() -> Self {
         Self::default()
     }
@@ -31,7 +28,6 @@ impl Reply {
         Self::json(&json!({"decision": "block", "reason": reason}))
     }
 
-    /// A message for the model.
     pub fn context(event: &str, text: &str) -> Self {
         Self::json(&json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}))
     }

@@ -50,7 +50,6 @@ pub(crate) fn answer(input: &HookInput, project: &Project, context: &HookContext
     }
 }
 
-/// The remaining work.
 fn unfinished(marker: &Marker, project: &Project, context: &HookContext) -> Option<String> {
     if let Some(plan) = &marker.plan {
         let top = SafeDir::open(&project.top).ok()?;
@@ -126,7 +125,6 @@ fn story_problem(tasks: &TasksJson) -> Option<String> {
     })
 }
 
-/// The schema's pattern for ids.
 fn is_story_id(id: &str) -> bool {
     let inner = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     id.len() <= 64 && id.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && id.chars().all(inner)

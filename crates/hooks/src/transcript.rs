@@ -12,11 +12,9 @@ const LOOKED_THROUGH: u64 = 2 * 1024 * 1024;
 /// Bytes of a transcript to a token, if the model hasn't counted.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// Tokens in a session's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fill {
     pub tokens: u64,
-    /// Whether the model has counted them.
     pub counted: bool,
 }
 

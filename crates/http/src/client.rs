@@ -52,7 +52,6 @@ impl Request {
         self
     }
 
-    /// Sets the body.
     #[must_use]
     pub fn body(mut self, kind: HeaderValue, bytes: impl Into<Bytes>) -> Self {
         *self.inner.body_mut() = Some(bytes.into().into());
@@ -142,7 +141,6 @@ impl Client {
         }
     }
 
-    /// Waits.
     pub fn pause(&self, wait: Duration) {
         let Ok(()) = self.pause_watched(wait, &mut never_stop);
     }
@@ -211,7 +209,6 @@ pub struct Response<'c> {
 }
 
 impl Response<'_> {
-    /// The status.
     pub fn status(&self) -> u16 {
         self.inner.status().as_u16()
     }
@@ -221,7 +218,6 @@ impl Response<'_> {
         self.inner.status()
     }
 
-    /// All headers.
     pub fn headers(&self) -> &HeaderMap {
         self.inner.headers()
     }

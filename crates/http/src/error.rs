@@ -4,13 +4,11 @@ use crate::proxy::ProxySettings;
 use crate::tls::TlsError;
 use ralph_loop_protocol::display::text::deepest_cause;
 
-/// A client can't be created.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The thread belongs to an async runtime, which this client would block.
     #[error("a call blocks: make it on a separate thread")]
     InAsyncRuntime,
-    /// The system refuses what a connection needs.
     #[error("{0}")]
     System(#[from] std::io::Error),
 }
@@ -18,27 +16,17 @@ pub enum StartError {
 /// A connection failed. Messages hold no URL, header or proxy password.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TransportError {
-    /// TLS setup failed.
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The server didn't accept a connection in time.
     #[error("{reason}")]
-    ConnectTimedOut {
-        /// The system's message.
-        reason: String,
-    },
+    ConnectTimedOut { reason: String },
     /// There is no connection; the server has seen nothing.
     #[error("{reason}")]
-    Connect {
-        /// The system's message.
-        reason: String,
-    },
+    Connect { reason: String },
     /// The connection broke after it was established.
     #[error("{reason}")]
-    Broken {
-        /// The system's message.
-        reason: String,
-    },
+    Broken { reason: String },
     /// The body is longer than the caller's limit.
     #[error("the answer has no end")]
     TooLong,

@@ -12,7 +12,6 @@ const POLL: Duration = Duration::from_millis(50);
 /// Called often during waits; `Break` ends the wait and says why.
 pub type Watch<'a, S> = &'a mut dyn FnMut() -> ControlFlow<S>;
 
-/// A watch that ends nothing.
 pub fn never_stop() -> ControlFlow<Infallible> {
     ControlFlow::Continue(())
 }
@@ -20,11 +19,8 @@ pub fn never_stop() -> ControlFlow<Infallible> {
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum Failure<S = Infallible> {
-    /// The limit was reached.
     TimedOut,
-    /// The watch ended it.
     Stopped(S),
-    /// The connection failed.
     Transport(TransportError),
 }
 

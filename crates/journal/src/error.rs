@@ -9,55 +9,24 @@ pub const EVENT_MAX: usize = 256 * 1024;
 /// A file of the run folder couldn't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// A file operation failed.
     #[error("cannot {verb} `{path}`: {source}")]
-    File {
-        /// What was tried, as a verb.
-        verb: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
+    File { verb: &'static str, path: PathBuf, source: io::Error },
     /// A line in the middle of a journal is unreadable.
     #[error("`{path}` line {line} is not an event: {reason}")]
-    Corrupt {
-        /// The journal.
-        path: PathBuf,
-        /// The line.
-        line: u64,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Corrupt { path: PathBuf, line: u64, reason: String },
     /// A newer version wrote it, so its meaning is unknown.
     #[error("`{path}` line {line} holds {found}, which this version does not know: a newer `ralph` wrote it")]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// The line.
-        line: u64,
-        /// What was found.
-        found: String,
-    },
-    /// The journal and its sealed copy differ.
+    Newer { path: PathBuf, line: u64, found: String },
     #[error("`{path}` differs from its sealed copy `{seal}` at byte {at}")]
     Tampered {
-        /// The journal.
         path: PathBuf,
-        /// The sealed copy.
         seal: PathBuf,
         /// The first byte that differs.
         at: u64,
     },
     /// An event that can't be cut without changing decisions.
     #[error("an event of kind `{kind}` would have {bytes} bytes; the journal takes {}", EVENT_MAX)]
-    TooLarge {
-        /// Its kind.
-        kind: &'static str,
-        /// Its size.
-        bytes: usize,
-    },
-    /// The run doesn't exist.
+    TooLarge { kind: &'static str, bytes: usize },
     #[error("there is no run in `{0}`")]
     NoRun(PathBuf),
 }

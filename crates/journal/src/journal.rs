@@ -1,11 +1,8 @@
 //! The journal of a run: append-only, one event per line, strictly increasing `seq`.
 //!
 //! There are two copies. The sealed copy is written and flushed first, the journal in the record second. So the
-//! journal is always a prefix of its sealed copy: a shorter one is healed, a different one was edited. Runs of an
-//! older layout, whose record is in the workspace, also have a hard link under `.git/ralph/`, so that `git clean
-//! -fdx` loses nothing.
+//! journal is always a prefix of its sealed copy: a shorter one is healed, a different one was edited.
 
-pub mod ahead;
 pub(crate) mod flush;
 pub mod index;
 pub(crate) mod places;
@@ -15,12 +12,11 @@ pub mod seal;
 pub mod tail;
 
 use crate::error::JournalError;
-use crate::journal::flush::Flusher;
-
 use crate::folder::stamp::Stamp;
+use crate::journal::flush::Flusher;
 use crate::journal::places::open_append;
 use crate::journal::read::{encode, parse, refuse_newer};
-use crate::journal::repair::{catch_up, heal, relink_missing, set_aside};
+use crate::journal::repair::{catch_up, heal, set_aside};
 use crate::journal::seal::{Seal, Settle, is_same, write_all_or_nothing};
 use jiff::Timestamp;
 use ralph_loop_domain::redact::Redactor;
@@ -75,11 +71,8 @@ pub struct OpenedJournal {
 /// The result of checking the files after a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Integrity {
-    /// Untouched.
     Sound,
-    /// Files were missing and are restored.
     Relinked(String),
-    /// Another process wrote to it.
     Edited(String),
 }
 
@@ -120,7 +113,6 @@ impl Journal {
         each: &mut dyn FnMut(&Event),
     ) -> Result<(Self, OpenedJournal), JournalError> {
         let path = places.dir.events();
-        relink_missing(&places);
         if !path.is_file() && seal.as_ref().is_some_and(|seal| seal.head().is_ok_and(|head| head.is_some())) {
             // The whole record is missing: the sealed copy restores it.
             places.dir.create()?;
@@ -222,12 +214,10 @@ impl Journal {
             last_at,
             redactor,
         };
-        journal.link_spares();
         journal.restamp()?;
         Ok(journal)
     }
 
-    /// The last event's position.
     pub fn seq(&self) -> Seq {
         self.seq
     }
@@ -237,7 +227,6 @@ impl Journal {
         self.bytes
     }
 
-    /// The paths of its files.
     pub fn places(&self) -> &RunPaths {
         &self.places
     }
@@ -327,7 +316,8 @@ impl Journal {
                 Ok(Integrity::Sound)
             }
             None if intact => {
-                self.relink_journal()?;
+                self.places.dir.create()?;
+                self.rebuild(&path)?;
                 Ok(Integrity::Relinked(format!("`{}`", path.display())))
             }
             found => {
@@ -353,18 +343,6 @@ impl Journal {
         is_same(&**seal, &mut ours?).map_err(|e| JournalError::file("read", &seal.place(), e))
     }
 
-    /// The run folder lost its journal: links the inode that we still hold back to its path.
-    fn relink_journal(&mut self) -> Result<(), JournalError> {
-        self.places.dir.create()?;
-        let path = self.places.dir.events();
-        let linked =
-            self.places.spare_events().is_some_and(|spare| std::fs::hard_link(&spare, &path).is_ok());
-        if linked {
-            return self.restamp();
-        }
-        self.rebuild(&path)
-    }
-
     /// Rewrites the journal from the sealed copy, or from the inode we hold.
     fn rebuild(&mut self, path: &Path) -> Result<(), JournalError> {
         let mut text = Vec::new();
@@ -382,29 +360,7 @@ impl Journal {
         if self.seal.is_none() {
             self.flusher = settle_file(&self.file).ok().and_then(Flusher::start);
         }
-        if let Some(spare) = self.places.spare_events() {
-            let _ = std::fs::remove_file(spare);
-        }
-        self.link_spares();
         self.restamp()
-    }
-
-    /// Creates the spare links; if the file system can't, the sealed copy must be enough.
-    fn link_spares(&mut self) {
-        let Some(dir) = &self.places.spare else { return };
-        if std::fs::create_dir_all(dir).is_err() {
-            return;
-        }
-        for (from, to) in [
-            (Some(self.places.dir.events()), self.places.spare_events()),
-            (Some(self.places.dir.spec()), self.places.spare_spec()),
-        ] {
-            if let (Some(from), Some(to)) = (from, to)
-                && !to.exists()
-            {
-                let _ = std::fs::hard_link(from, to);
-            }
-        }
     }
 }
 

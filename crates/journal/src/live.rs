@@ -28,11 +28,9 @@ const BURST_MAX: usize = 32 * 1024;
 /// The time and position in a run of a live record.
 #[derive(Debug, Clone, Copy)]
 pub struct LivePosition {
-    /// The time.
     pub at: Timestamp,
     /// A monotonic reading of the same clock.
     pub elapsed: Duration,
-    /// The last event.
     pub seq: Seq,
     /// The current iteration; 0 if there is none.
     pub iteration: u32,
@@ -41,11 +39,8 @@ pub struct LivePosition {
 /// One stream of live text: the agent's words, its stderr, or a check's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiveStream {
-    /// The agent's words.
     Agent,
-    /// Its stderr.
     Stderr,
-    /// A check's output.
     Check(String),
 }
 
@@ -117,7 +112,6 @@ impl LiveLog {
         self.keep_pace(now.elapsed);
     }
 
-    /// Writes what has waited long enough.
     pub fn keep_pace(&mut self, elapsed: Duration) {
         let waits = !self.pending.is_empty() || self.open.is_some() || self.left_out.is_some();
         if waits && elapsed.saturating_sub(self.written_at) >= PACE {
@@ -154,7 +148,6 @@ impl LiveLog {
         }
     }
 
-    /// Ends the growing text.
     fn close(&mut self) {
         if let Some((stream, since, text)) = self.open.take() {
             self.put(since, &stream.says(String::from_utf8_lossy(&text).into_owned()));

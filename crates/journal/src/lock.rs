@@ -13,17 +13,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// More than a lock's content.
 const HOLDER_MAX: u64 = 64 * 1024;
 
-/// Who holds the lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockHolder {
-    /// Process id.
     pub pid: u32,
-    /// The run it drives.
     pub run_id: RunId,
-    /// Since when.
     pub since: Timestamp,
     /// Its lease on the run, once its driver has started.
     #[serde(flatten)]
@@ -40,15 +35,12 @@ impl LockHolder {
 /// The lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process holds it.
     #[error("{}", already_working(path, holder.as_deref()))]
     Held {
-        /// The lock file.
         path: PathBuf,
         /// The holder, if the file names one.
         holder: Option<Box<LockHolder>>,
     },
-    /// The lock file can't be used.
     #[error(transparent)]
     File(#[from] JournalError),
 }
@@ -140,7 +132,6 @@ impl RunLock {
         self.lock.as_fd()
     }
 
-    /// The lock file.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -5,6 +5,7 @@ use crate::answers::{cut, text};
 use ralph_loop_app::read::status;
 use ralph_loop_app::{App, AppError};
 use ralph_loop_journal::folder::plain;
+use ralph_loop_protocol::display::text::{one_line, tail};
 use rmcp::model::{Resource, ResourceTemplate};
 use std::path::Path;
 
@@ -28,7 +29,7 @@ pub(crate) fn list(app: &App, folder: &Path, everywhere: bool) -> Result<Vec<Res
     ];
     let runs = app.list(folder, everywhere)?;
     for run in runs.iter().rev().take(RUNS_MAX) {
-        let title = ralph_loop_protocol::display::text::one_line(&run.title, 120);
+        let title = one_line(&run.title, 120);
         found.push(
             Resource::new(format!("ralph://runs/{}", run.run_id), run.run_id.clone())
                 .with_description(format!("{title} ({})", run.status))
@@ -78,10 +79,7 @@ pub(crate) fn read(
             });
             let whole: String = lines.collect();
             // The newest matter most.
-            Ok(Some((
-                ralph_loop_protocol::display::text::tail(&whole, crate::answers::ANSWER_MAX).to_owned(),
-                "text/plain",
-            )))
+            Ok(Some((tail(&whole, crate::answers::ANSWER_MAX).to_owned(), "text/plain")))
         }
         [run, "iterations", number, part] => {
             let Some((_, file, mime)) = PARTS.iter().find(|(name, _, _)| name == part) else {

@@ -23,16 +23,13 @@ use std::time::Duration;
 pub enum Role {
     /// Read only.
     Viewer,
-    /// Read, start and steer.
     #[default]
     Operator,
 }
 
 const INSTRUCTIONS: &str = "ralph runs a coding task through fresh agent sessions until the result is proven. Check a task with `lint_task`, start it with `start_run` (it runs in the background and costs money), follow it with `watch_run` or `run_status`, and read `run_result` at the end: only `done` with a proof is a result. `note` and `nudge` send text to the sessions; `pause_run`, `resume_run` and `stop_run` steer.";
-/// Default watch time.
 const WATCH_SECONDS: u64 = 60;
 
-/// The server of one connection.
 #[derive(Debug, Clone)]
 pub struct RalphServer {
     app: App,
@@ -40,7 +37,6 @@ pub struct RalphServer {
     role: Role,
 }
 
-/// The source of the runs.
 #[derive(Debug, Clone)]
 enum Place {
     Folder(PathBuf),
@@ -48,7 +44,6 @@ enum Place {
 }
 
 impl RalphServer {
-    /// A server for the runs of a folder.
     pub fn new(app: App, folder: PathBuf, role: Role) -> Self {
         Self { app, place: Place::Folder(folder), role }
     }

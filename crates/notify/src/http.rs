@@ -22,7 +22,6 @@ pub(crate) struct Post<'a> {
 }
 
 enum PostError {
-    /// Another try may help.
     Transient(String),
     Final(String),
 }

@@ -46,12 +46,10 @@ fn open(config: &NotifyConfig, vars: &Vars) -> Result<Arc<dyn Channel>, String> 
 }
 
 impl ChannelNotifier {
-    /// Its kind.
     pub fn kind(&self) -> NotifyKind {
         self.config.kind
     }
 
-    /// Its occasions.
     pub fn occasions(&self) -> impl Iterator<Item = Occasion> {
         Occasion::ALL.into_iter().filter(|occasion| self.config.wants(*occasion))
     }

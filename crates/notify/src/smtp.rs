@@ -40,7 +40,6 @@ struct Session {
 }
 
 impl Server {
-    /// Delivers one mail.
     pub fn deliver(&self, from: &str, to: &[String], mail: &str) -> Result<(), String> {
         let stream = self.connect()?;
         let wire = match self.tls {

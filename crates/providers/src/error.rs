@@ -10,93 +10,43 @@ const BACKOFF_MAX: Duration = Duration::from_secs(15);
 /// A provider couldn't do what was requested. Messages never hold a key.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
-    /// No key is set.
     #[error("{vendor}: {variable} is not set; make a key in the vendor's dashboard and set it")]
-    NoKey {
-        /// The provider.
-        vendor: &'static str,
-        /// The variable that was looked up.
-        variable: &'static str,
-    },
-    /// The server doesn't answer.
+    NoKey { vendor: &'static str, variable: &'static str },
     #[error(
         "{vendor} could not {what}: {server} cannot be reached ({reason}; {tries} tries); check the network and the address"
     )]
-    Unreachable {
-        /// The provider.
-        vendor: &'static str,
-        /// What was tried.
-        what: String,
-        /// The server.
-        server: String,
-        /// The cause.
-        reason: String,
-        /// The number of tries.
-        tries: u32,
-    },
-    /// The call exceeded its time limit.
+    Unreachable { vendor: &'static str, what: String, server: String, reason: String, tries: u32 },
     #[error("{vendor} could not {what}: no answer within {} s; try again later", limit.as_secs())]
-    TimedOut {
-        /// The provider.
-        vendor: &'static str,
-        /// What was tried.
-        what: String,
-        /// The limit.
-        limit: Duration,
-    },
-    /// The server refused.
+    TimedOut { vendor: &'static str, what: String, limit: Duration },
     #[error("{vendor} could not {what}: {status} {said} ({tries} tries); {hint}")]
     Refused {
-        /// The provider.
         vendor: &'static str,
-        /// What was tried.
         what: String,
-        /// The HTTP status.
         status: u16,
-        /// The server's message.
         said: String,
-        /// The number of tries.
         tries: u32,
-        /// How to fix it.
         hint: &'static str,
-        /// The wait that the server requires.
         after: Option<Duration>,
     },
-    /// The answer can't be parsed.
     #[error(
         "{vendor} could not {what}: the answer is not understood ({reason}); check that the address is the vendor's"
     )]
-    Garbled {
-        /// The provider.
-        vendor: &'static str,
-        /// What was tried.
-        what: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The sandbox is in an unusable state.
+    Garbled { vendor: &'static str, what: String, reason: String },
     #[error("{vendor}: sandbox {id} is {state}{reason}; destroy it and start again")]
     State {
-        /// The provider.
         vendor: &'static str,
-        /// The sandbox.
         id: String,
-        /// Its state, in the vendor's words.
         state: String,
         /// The vendor's reason, with a leading separator; may be empty.
         reason: String,
     },
-    /// The vendor doesn't support it.
     #[error("{vendor} cannot {what}; {hint}")]
     Unsupported {
-        /// The provider.
         vendor: &'static str,
-        /// What was requested.
         what: String,
         /// What to do instead.
         hint: &'static str,
     },
-    /// The caller ended the wait.
     #[error("the call was ended")]
     Cut,
 }

@@ -28,14 +28,14 @@ pub(crate) fn never_stop() -> ControlFlow<()> {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Body {
+pub enum Body {
     Nothing,
     Json(Value),
     Bytes { kind: String, bytes: Bytes },
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct VendorRequest {
+pub struct VendorRequest {
     /// Its purpose, to follow "could not".
     pub what: String,
     pub method: Method,
@@ -80,7 +80,6 @@ impl VendorRequest {
     pub fn limit(self, limit: Duration) -> Self {
         Self { limit, ..self }
     }
-    /// Expects a file.
     pub fn file(self) -> Self {
         Self { max: FILE_MAX, ..self }
     }
@@ -91,7 +90,7 @@ impl VendorRequest {
 }
 
 #[derive(Debug)]
-pub(crate) struct VendorResponse {
+pub struct VendorResponse {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
@@ -103,9 +102,8 @@ impl VendorResponse {
     }
 }
 
-/// A connection to one vendor.
 #[derive(Debug)]
-pub(crate) struct VendorClient {
+pub struct VendorClient {
     vendor: &'static str,
     client: Client,
     proxy: ProxySettings,
@@ -130,7 +128,6 @@ impl VendorClient {
         Ok(Self { vendor, client, proxy, secrets, backoff })
     }
 
-    /// Another connection, for concurrent calls.
     pub fn another(&self) -> Result<Self, ProviderError> {
         Self::new(self.vendor, self.secrets.clone(), self.backoff, self.proxy.clone())
     }
@@ -189,6 +186,14 @@ impl VendorClient {
 
     pub fn pause(&self, wait: Duration, watch: Watch<'_>) -> Result<(), ProviderError> {
         self.client.pause_watched(wait, watch).map_err(|()| ProviderError::Cut)
+    }
+
+    /// Waits a moment; fails once a wait that began at `begun` has taken `limit`.
+    pub fn tick(&self, begun: Instant, limit: Duration, what: &str) -> Result<(), ProviderError> {
+        if begun.elapsed() >= limit {
+            return Err(ProviderError::TimedOut { vendor: self.vendor, what: what.into(), limit });
+        }
+        self.pause(self.backoff.min(Duration::from_secs(1)), &mut never_stop)
     }
 
     fn attempt(
@@ -273,7 +278,6 @@ impl VendorClient {
     }
 }
 
-/// The vendors' error formats.
 fn said(body: &[u8]) -> String {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         return String::from_utf8_lossy(body).into_owned();

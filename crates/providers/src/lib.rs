@@ -5,6 +5,7 @@
 //! error is separate, a timeout ends the whole tree, and a command whose client died is ended, independent of the
 //! vendor's way to run commands.
 
+mod cloud;
 mod error;
 mod exec;
 mod http;

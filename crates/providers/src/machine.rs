@@ -30,7 +30,6 @@ pub(crate) trait Machine: Send + Sync + 'static {
         bytes: &[u8],
         mode: Option<u32>,
     ) -> Result<(), ProviderError>;
-    /// Reads an existing file.
     fn get(&self, http: &VendorClient, path: &str) -> Result<Vec<u8>, ProviderError>;
     fn start(&self, http: &VendorClient) -> Result<(), ProviderError>;
     fn stop(&self, http: &VendorClient) -> Result<(), ProviderError>;

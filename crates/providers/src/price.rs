@@ -7,11 +7,8 @@ use ralph_loop_protocol::money::Usd;
 /// overrides them.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Prices {
-    /// One processor.
     pub vcpu: f64,
-    /// One GiB of memory.
     pub memory_gib: f64,
-    /// One GiB of disk.
     pub disk_gib: f64,
 }
 

@@ -18,7 +18,6 @@ const READ_MAX: u64 = 256 * 1024 * 1024;
 /// A command inside is ended after this long without contact.
 pub(crate) const ORPHAN_AFTER: Duration = Duration::from_secs(180);
 
-/// One machine, one connection, one folder.
 pub(crate) struct CloudSandbox<M> {
     machine: Arc<M>,
     http: VendorClient,

@@ -17,9 +17,7 @@ const BUFFER: usize = 128 * 1024;
 /// A file's stat before and after it was copied.
 #[derive(Debug)]
 pub struct CopiedFile {
-    /// The original.
     pub source: Metadata,
-    /// The copy.
     pub copy: Metadata,
 }
 

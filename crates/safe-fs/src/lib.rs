@@ -30,32 +30,24 @@ pub struct SafeDir {
     path: PathBuf,
 }
 
-/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The name.
     pub name: std::ffi::OsString,
     /// Its kind; links aren't followed.
     pub kind: Kind,
 }
 
-/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A regular file.
     File,
-    /// A folder.
     Folder,
-    /// A symbolic link.
     Link,
-    /// A FIFO, a socket or a device.
     Special,
 }
 
 /// What is known of a file without opening it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
-    /// Its kind.
     pub kind: Kind,
     /// Its size in bytes.
     pub length: u64,
@@ -69,12 +61,10 @@ impl SafeDir {
         Ok(Self { handle, path: path.to_owned() })
     }
 
-    /// Its path, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A subfolder.
     pub fn folder(&self, path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         let handle =
@@ -96,7 +86,6 @@ impl SafeDir {
         Ok(at)
     }
 
-    /// Opens a regular file for reading.
     pub fn open_file(&self, path: impl AsRef<Path>, links: Links) -> io::Result<File> {
         let handle = open::below(&self.handle, &relative(path.as_ref())?, open::READ, Mode::empty(), links)?;
         open::regular(handle)

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 /// What an owner needs to list, enter and change a folder.
 const OWNER: RawMode = 0o700;
-/// Deepest nesting.
 const DEPTH: u32 = 512;
 
 /// Restores the owner's right to list, enter and change a folder. The path is the caller's; does nothing if it is a

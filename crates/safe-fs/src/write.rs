@@ -15,7 +15,6 @@ pub(crate) const CREATE: OFlags =
     OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::CLOEXEC);
 const APPEND: OFlags =
     OFlags::WRONLY.union(OFlags::APPEND).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-/// Tries for an unused name.
 const NAMES: u32 = 8;
 /// Deepest nesting that is removed; deeper folders are an error.
 const DEPTH: u32 = 512;
@@ -56,26 +55,6 @@ impl SafeDir {
         let (fresh, mut file) = fresh_file(&folder, permissions)?;
         let done = file.write_all(bytes).and_then(|()| put_in_place(&folder, &fresh, &name));
         without_fresh(&folder, &fresh, done)
-    }
-
-    /// Links an anonymous file at `path` atomically, replacing a file or link there. It must be on the same
-    /// filesystem.
-    #[cfg(target_os = "linux")]
-    pub fn put(&self, path: impl AsRef<Path>, file: &File) -> io::Result<()> {
-        let (folder, name) = self.make_parent_of(path.as_ref())?;
-        let open = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file));
-        let named = |fresh: &Path| {
-            rustix::fs::linkat(rustix::fs::CWD, &open, &folder, fresh, AtFlags::SYMLINK_FOLLOW)
-        };
-        let (fresh, ()) = fresh_name(named)?;
-        let done = put_in_place(&folder, &fresh, &name);
-        without_fresh(&folder, &fresh, done)
-    }
-
-    /// Only Linux has anonymous files.
-    #[cfg(not(target_os = "linux"))]
-    pub fn put(&self, _: impl AsRef<Path>, _: &File) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Opens a regular file for appending, creating it and its folders if missing. Anything else in its place (a
@@ -166,7 +145,6 @@ pub fn replace_with_spare(path: &Path, spare: &Path, bytes: &[u8]) -> io::Result
     put_in_place(rustix::fs::CWD, spare, path).map(drop)
 }
 
-/// How a file got its name.
 enum InPlace {
     /// Nothing was there, or it is gone.
     Renamed,
@@ -210,19 +188,13 @@ fn without_fresh(folder: &OwnedFd, fresh: &Path, done: io::Result<InPlace>) -> i
 
 /// A new file under an unguessable name.
 fn fresh_file(folder: &OwnedFd, mode: u32) -> io::Result<(PathBuf, File)> {
-    let made = fresh_name(|name| rustix::fs::openat(folder, name, CREATE, permissions(mode)));
-    made.map(|(name, handle)| (name, File::from(handle)))
-}
-
-/// Creates something under an unguessable name.
-fn fresh_name<T>(make: impl Fn(&Path) -> rustix::io::Result<T>) -> io::Result<(PathBuf, T)> {
     for _ in 0..NAMES {
         let mut random = [0; 12];
         fill_with_chance(&mut random)?;
         let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let name = PathBuf::from(format!(".{name}.tmp"));
-        match make(&name) {
-            Ok(made) => return Ok((name, made)),
+        match rustix::fs::openat(folder, &name, CREATE, permissions(mode)) {
+            Ok(handle) => return Ok((name, File::from(handle))),
             Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }

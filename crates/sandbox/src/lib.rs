@@ -38,9 +38,9 @@ mod sweep;
 mod wire;
 
 pub use local::isolation::{self, IsolationSpec, LocalIsolation};
-pub use local::{LocalManaged, LocalOptions, LocalProvider, LocalSandbox};
+pub use local::{LocalOptions, LocalSandbox};
 pub use local::{egress, escapes};
-pub use memory::{MemoryExit, MemoryFiles, MemoryManaged, MemoryProvider, MemorySandbox, MemoryWorkspace};
+pub use memory::{MemoryExit, MemoryFiles, MemorySandbox, MemoryWorkspace};
 
 pub use adopted::become_subreaper;
 pub use git_identity::GitIdentity;

@@ -105,7 +105,6 @@ impl Bench {
                 origin: repo.clone().into(),
                 workspace: repo.clone().into(),
                 created_at: at,
-                spare: None,
                 record: Some(home.record(&id).path().to_owned()),
             };
             registry::register(&home, &entry).unwrap();

@@ -10,7 +10,6 @@ use std::time::Duration;
 /// A warning is given from this share of a budget on.
 pub const WARN_AT: f64 = 0.8;
 
-/// The hard limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Budgets {
     /// Most iterations.
@@ -43,16 +42,11 @@ impl Default for Budgets {
     }
 }
 
-/// What is used so far.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spent {
-    /// Finished iterations.
     pub iterations: u32,
-    /// Working time.
     pub time: Duration,
-    /// Money.
     pub cost: Usd,
-    /// Tokens.
     pub tokens: u64,
 }
 

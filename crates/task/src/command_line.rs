@@ -15,7 +15,6 @@ pub enum CommandLine {
 }
 
 impl CommandLine {
-    /// The argument list to start.
     pub fn argv(&self) -> Vec<String> {
         match self {
             Self::Shell(line) => vec!["sh".into(), "-c".into(), line.clone()],

@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A position in a task file, counted from 1; the column counts characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Span {
-    /// Line.
     pub line: usize,
-    /// Column.
     pub column: usize,
 }
 
@@ -24,22 +22,18 @@ impl Default for Span {
     }
 }
 
-/// One checkable condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Criterion {
     /// Unique in its task: `M1.1`, `US-001`, `C3`.
     pub id: String,
     /// What must be true, in the task's words.
     pub text: String,
-    /// Its milestone, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub milestone: Option<String>,
-    /// How it is checked.
     pub check: Check,
     /// Whether the file says that it is met. A claim: the engine checks it again.
     #[serde(default)]
     pub ticked: bool,
-    /// Its position in the task file.
     #[serde(default)]
     pub place: Span,
 }
@@ -51,32 +45,24 @@ pub enum Check {
     /// The command exits with 0.
     #[serde(rename = "command_succeeds")]
     Command {
-        /// The command.
         command: CommandLine,
     },
     /// The command exits with 0 and its output matches.
     CommandOutput {
-        /// The command.
         command: CommandLine,
         /// What its output must be.
         #[serde(flatten)]
         output: ExpectedOutput,
     },
-    /// The file exists.
     FileExists {
-        /// Its path.
         path: String,
     },
-    /// The file exists and its content matches.
     FileContains {
-        /// Its path.
         path: String,
         /// What its content must match.
         pattern: Pattern,
     },
-    /// The checks of the pull request are green.
     PrChecksPass,
-    /// The pull request is approved.
     PrApproved,
     /// No separate check: met when it is claimed and every global verify command passes.
     Claimed,
@@ -99,7 +85,6 @@ impl Check {
             Self::Claimed => "claimed by the agent, and every verify command passes".into(),
         }
     }
-    /// The command, if any.
     pub fn command(&self) -> Option<&CommandLine> {
         match self {
             Self::Command { command } | Self::CommandOutput { command, .. } => Some(command),
@@ -148,7 +133,6 @@ impl ExpectedOutput {
             _ => Err("an output is judged by exactly one of `contains`, `equals` and `matches`".into()),
         }
     }
-    /// What is printed, as text.
     pub fn describe(&self) -> String {
         match self {
             Self::Pattern(pattern) => format!("a match of /{}/", pattern.as_str()),
@@ -156,7 +140,6 @@ impl ExpectedOutput {
             Self::Equals(text) => format!("only `{}`", one_line(text.trim(), 80)),
         }
     }
-    /// Whether an output is as expected.
     pub fn holds(&self, output: &str) -> bool {
         match self {
             Self::Pattern(pattern) => pattern.matches(output),
@@ -204,7 +187,6 @@ impl From<CommandLine> for VerifyCommand {
 }
 
 impl VerifyCommand {
-    /// The command.
     pub fn command(&self) -> &CommandLine {
         match self {
             Self::Succeeds(command) => command,
@@ -241,7 +223,6 @@ fn compile(text: &str) -> Result<regex_lite::Regex, regex_lite::Error> {
 }
 
 impl Pattern {
-    /// Parses a pattern.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("the pattern is empty: it would match everything".into());
@@ -251,7 +232,6 @@ impl Pattern {
             Err(error) => Err(format!("`{text}` is not a regular expression: {error}")),
         }
     }
-    /// The pattern as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }

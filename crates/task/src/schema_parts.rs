@@ -50,7 +50,6 @@ pub(crate) fn provider_aliases(schema: &mut Schema) {
     add_words(branches, &words);
 }
 
-/// Adds words to a choice.
 fn more_words(choice: Option<&mut Value>, words: &[&str]) {
     add_words(choice.and_then(|choice| choice.get_mut("oneOf")?.as_array_mut()), words);
 }

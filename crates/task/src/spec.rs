@@ -4,6 +4,7 @@
 use crate::config::Settings;
 use crate::criterion::Criterion;
 use jiff::Timestamp;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::id::{CommitId, Digest, RunId, Seq};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -29,7 +30,6 @@ impl Dialect {
     /// Every dialect, in the order in which candidates are listed.
     pub const ALL: [Self; 4] = [Self::RalphTaskMd, Self::RalphJson, Self::Plan, Self::PromptMd];
 
-    /// The word in files and messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RalphTaskMd => "ralph_task.md",
@@ -56,7 +56,6 @@ impl Dialect {
     }
 }
 
-/// What to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// Its id, if its file has or implies one: the value of `{{task_id}}`.
@@ -67,17 +66,14 @@ pub struct Task {
     pub ticket: Option<String>,
     /// A short name: the first heading or line.
     pub title: String,
-    /// The complete text for agents.
     pub text: String,
     /// Its file, relative to the run's folder.
     pub source: String,
-    /// Its format.
     #[serde(default = "prompt_md")]
     pub dialect: Dialect,
     /// The original file, if agents may claim in it (boxes, `passes`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
-    /// The conditions that make it done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<Criterion>,
     /// Folder below the workspace for agents and checks.
@@ -86,7 +82,6 @@ pub struct Task {
     /// Files of the workspace shown in every prompt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context_files: Vec<String>,
-    /// Rules for every session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
 }
@@ -125,7 +120,7 @@ impl Task {
         Ok(Self {
             id: None,
             ticket: None,
-            title: ralph_loop_protocol::display::text::one_line(title, 80),
+            title: one_line(title, 80),
             text: text.replace("\r\n", "\n"),
             source: source.to_owned(),
             dialect: Dialect::PromptMd,
@@ -144,11 +139,8 @@ impl Task {
 pub enum WorkspaceKind {
     /// The user's working tree; when sandboxed, a copy of it.
     InPlace,
-    /// A linked worktree of the user's repo.
     Worktree,
-    /// A clone.
     Clone {
-        /// Its source.
         from: String,
         /// The only folders of a sparse clone.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -157,7 +149,6 @@ pub enum WorkspaceKind {
 }
 
 impl WorkspaceKind {
-    /// The word in files and messages.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::InPlace => "in place",
@@ -167,22 +158,15 @@ impl WorkspaceKind {
     }
 }
 
-/// A run as requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
-    /// Format version.
     pub version: u32,
     /// 1 at the start; each accepted edit of the task adds one.
     pub spec_version: u32,
-    /// The run.
     pub run_id: RunId,
-    /// When it was requested.
     pub created_at: Timestamp,
-    /// What to do.
     pub task: Task,
-    /// The settings.
     pub settings: Settings,
-    /// The kind of workspace.
     pub place: WorkspaceKind,
     /// The folder of the agent's tree.
     pub workspace: PathBuf,
@@ -208,7 +192,6 @@ pub struct RunSpec {
 /// Where a run was forked from another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForkedFrom {
-    /// The original run.
     pub run: RunId,
     /// The last of its events that counts for this one.
     pub seq: Seq,

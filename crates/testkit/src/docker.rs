@@ -5,10 +5,6 @@ use std::path::Path;
 use std::process::Command;
 
 /// The engine's URL; if none can run, the test is skipped with a message.
-///
-/// # Panics
-///
-/// If an engine should run and doesn't start.
 pub fn engine() -> Option<String> {
     match std::env::var("RALPH_TEST_DOCKER") {
         Ok(word) if word == "0" => {

@@ -6,26 +6,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A machine.
 #[derive(Debug)]
 pub struct TestEnv {
     temp: tempfile::TempDir,
     ralph: PathBuf,
 }
 
-/// A command that has ended.
 #[derive(Debug, Clone)]
 pub struct Finished {
     /// Exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// Everything on stdout.
     pub stdout: String,
-    /// Everything on stderr.
     pub stderr: String,
 }
 
 impl Finished {
-    /// The last line of stdout as JSON.
     pub fn json(&self) -> serde_json::Value {
         let line = self.stdout.lines().last().unwrap_or_default();
         serde_json::from_str(line).unwrap_or_else(|e| panic!("no JSON ({e}) in the last line of {self:?}"))
@@ -58,12 +53,10 @@ impl TestEnv {
         env
     }
 
-    /// A path on this machine.
     pub fn path(&self, name: &str) -> PathBuf {
         self.temp.path().canonicalize().expect("the folder exists").join(name)
     }
 
-    /// The environment variables of this test machine.
     pub fn vars(&self) -> Vec<(String, String)> {
         let path = |name: &str| self.path(name).display().to_string();
         let mut vars = vec![
@@ -83,12 +76,10 @@ impl TestEnv {
         vars
     }
 
-    /// Writes the user's own configuration.
     pub fn user_config(&self, value: &serde_json::Value) {
         self.write_config("config/ralph", value);
     }
 
-    /// Writes the configuration of a server of this machine.
     pub fn server_config(&self, value: &serde_json::Value) {
         self.write_config("config/ralph/server", value);
     }
@@ -98,7 +89,6 @@ impl TestEnv {
         std::fs::write(self.path(folder).join("config.json"), value.to_string()).expect("a file");
     }
 
-    /// A command on this machine.
     pub fn command(&self, program: impl AsRef<Path>, folder: &Path) -> Command {
         let mut command = Command::new(program.as_ref());
         command.env_clear().envs(self.vars()).current_dir(folder).stdin(Stdio::null());
@@ -117,7 +107,6 @@ impl TestEnv {
         Self::finish(&mut self.ralph_command(folder, args))
     }
 
-    /// Runs a command to its end.
     pub fn finish(command: &mut Command) -> Finished {
         let output = command.output().unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
         Finished {
@@ -134,7 +123,6 @@ impl TestEnv {
         command.spawn().unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"))
     }
 
-    /// Waits for a background command.
     pub fn wait(child: Child) -> Finished {
         let output = child.wait_with_output().expect("the child can be waited for");
         Finished {

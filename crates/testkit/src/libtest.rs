@@ -4,7 +4,6 @@
 
 use std::process::ExitCode;
 
-/// A test and its name.
 pub type Test<'a> = (&'a str, fn());
 
 /// Lists these tests, or runs those that the arguments name.

@@ -12,13 +12,11 @@ pub const HOSTS_PAGE: &str = "the host's own page";
 /// A host server that must be unreachable from a sandbox; counts requests.
 #[derive(Debug)]
 pub struct HostServer {
-    /// The listening address.
     pub port: u16,
     calls: Arc<AtomicUsize>,
 }
 
 impl HostServer {
-    /// Starts the server for the lifetime of the process.
     pub fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
@@ -36,7 +34,6 @@ impl HostServer {
         Ok(Self { port, calls })
     }
 
-    /// The number of requests.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }
@@ -66,7 +63,6 @@ pub fn scripted_profile(server: &ModelServer) -> String {
     )
 }
 
-/// All requests to that script's model.
 pub fn asked(server: &ModelServer) -> String {
     server.requests("work", "anthropic").into_iter().map(|request| request.body.to_string()).collect()
 }

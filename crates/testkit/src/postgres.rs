@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A server on a socket in a separate folder.
 #[derive(Debug)]
 pub struct Postgres {
     folder: PathBuf,
-    /// Its URL.
     pub url: String,
 }
 
@@ -17,7 +15,6 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres")
 }
 
-/// A unique folder.
 fn folder() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -37,16 +34,11 @@ impl Postgres {
         Some(Self { folder, url })
     }
 
-    /// The folder of its socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.join(".s.PGSQL.5432")
     }
 
     /// Starts a synchronous standby, which has every committed transaction.
-    ///
-    /// # Panics
-    ///
-    /// If it doesn't start.
     pub fn standby(&self) -> Self {
         let folder = folder();
         let mut command = Command::new(script());
@@ -58,26 +50,17 @@ impl Postgres {
         Self { folder, url }
     }
 
-    /// Kills it like a crash.
     pub fn crash(&self) {
         let _ = Command::new(script()).arg("crash").arg(&self.folder).status();
     }
 
     /// Makes a standby the primary.
-    ///
-    /// # Panics
-    ///
-    /// If it stays a standby.
     pub fn promote(&self) {
         let done = Command::new(script()).arg("promote").arg(&self.folder).status();
         assert!(done.is_ok_and(|status| status.success()), "the standby did not become the primary");
     }
 
     /// Kills it like a crash, and restarts it.
-    ///
-    /// # Panics
-    ///
-    /// If it doesn't restart.
     pub fn restart(&self) {
         let done = Command::new(script()).arg("restart").arg(&self.folder).status();
         assert!(done.is_ok_and(|status| status.success()), "Postgres did not come up again");

@@ -7,11 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A running proxy.
 #[derive(Debug)]
 pub struct Prism {
     child: Child,
-    /// Its URL.
     pub url: String,
 }
 

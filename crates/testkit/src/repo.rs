@@ -4,16 +4,13 @@
 use crate::env::{Finished, TestEnv};
 use std::path::{Path, PathBuf};
 
-/// A git repo on a test machine.
 #[derive(Debug)]
 pub struct TestRepo<'a> {
     env: &'a TestEnv,
-    /// Its folder.
     pub dir: PathBuf,
 }
 
 impl<'a> TestRepo<'a> {
-    /// A repo with one commit of these files.
     pub fn new(env: &'a TestEnv, name: &str, files: &[(&str, &str)]) -> Self {
         let dir = env.path(name);
         std::fs::create_dir_all(&dir).expect("a folder");
@@ -29,7 +26,6 @@ impl<'a> TestRepo<'a> {
         repo
     }
 
-    /// Writes a file.
     pub fn write(&self, path: &str, text: &str) {
         let path = self.dir.join(path);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
@@ -41,7 +37,6 @@ impl<'a> TestRepo<'a> {
         std::fs::read_to_string(self.dir.join(path)).unwrap_or_default()
     }
 
-    /// Runs git and returns what it printed.
     #[track_caller]
     pub fn git(&self, args: &[&str]) -> String {
         let done = TestEnv::finish(self.env.command("git", &self.dir).args(args));
@@ -115,28 +110,23 @@ impl<'a> TestRepo<'a> {
         self.env.path("state/ralph/runs").join(run)
     }
 
-    /// The journal of the latest run here.
     pub fn events(&self) -> Vec<serde_json::Value> {
         self.events_of(&self.latest())
     }
 
-    /// The journal of a run.
     pub fn events_of(&self, run: &str) -> Vec<serde_json::Value> {
         let text = self.read(format!(".ralph/runs/{run}/events.jsonl"));
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// Kinds of all events of the latest run.
     pub fn kinds(&self) -> Vec<String> {
         self.events().iter().filter_map(|e| Some(e["kind"].as_str()?.to_owned())).collect()
     }
 
-    /// All events of a kind of the latest run.
     pub fn events_named(&self, kind: &str) -> Vec<serde_json::Value> {
         self.events().into_iter().filter(|e| e["kind"] == kind).collect()
     }
 
-    /// The verdicts of all iterations of the latest run.
     pub fn verdicts(&self) -> Vec<String> {
         self.events_named("iteration_ended")
             .iter()
@@ -144,7 +134,6 @@ impl<'a> TestRepo<'a> {
             .collect()
     }
 
-    /// The latest run's id.
     pub fn latest(&self) -> String {
         let mut ids: Vec<String> = std::fs::read_dir(self.dir.join(".ralph/runs"))
             .map(|entries| entries.flatten().filter_map(|e| e.file_name().into_string().ok()).collect())
@@ -153,7 +142,6 @@ impl<'a> TestRepo<'a> {
         ids.pop().unwrap_or_default()
     }
 
-    /// A file of the latest run.
     pub fn run_file(&self, name: &str) -> String {
         self.read(format!(".ralph/runs/{}/{name}", self.latest()))
     }

@@ -18,7 +18,6 @@ pub struct Random(u64);
 impl Random {
     #[allow(clippy::disallowed_methods, reason = "tests are a border, too")]
     #[allow(clippy::print_stdout, reason = "a failure is seen again with it")]
-    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         let asked = std::env::var("RALPH_TORTURE_SEED").ok().and_then(|seed| seed.parse().ok());
         let seed = asked.unwrap_or(seed);
@@ -32,7 +31,6 @@ impl Random {
         (self.0 >> 33) % limit.max(1)
     }
 
-    /// One of several.
     pub fn one_of<T: Copy>(&mut self, several: &[T]) -> T {
         several[self.below(several.len() as u64) as usize]
     }

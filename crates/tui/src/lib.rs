@@ -24,8 +24,6 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-#[doc(hidden)]
-pub mod bench;
 mod widget;
 
 pub use runtime::{Left, Opening, can_open, run};

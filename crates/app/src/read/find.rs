@@ -40,7 +40,6 @@ pub fn runs_of(home: &StateHome, folder: &Path) -> Vec<Registration> {
                 origin: folder.to_owned(),
                 workspace: folder.to_owned(),
                 created_at: spec.created_at,
-                spare: None,
                 record: None,
             });
         }
@@ -124,6 +123,21 @@ fn has_lost(entry: &Registration) -> bool {
 
 pub fn handle(env: &Environment, registration: &Registration) -> RunHandle {
     RunHandle::new(registration.run_dir(), env.actor())
+}
+
+/// Rejects a run that this machine didn't register and seal: anyone can write a repo's `.ralph/runs`, so
+/// those are read-only.
+pub(crate) fn registered(home: &StateHome, entry: &Registration) -> Result<(), AppError> {
+    let run = &entry.run_id;
+    if registry::find(home, run).is_some_and(|known| known.record.is_some()) {
+        return Ok(());
+    }
+    Err(AppError::usage(format!(
+        "the record of run {run} isn't on this machine; `.ralph/runs` has a read-only copy"
+    ))
+    .hint(format!(
+        "fetch a pushed run with `ralph resume --from REMOTE {run}`, or start another one with `ralph run --new`"
+    )))
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ pub mod facts;
 pub mod find;
 pub mod list;
 pub mod now;
-pub(crate) mod older;
 pub mod phrases;
 pub mod seen;
 pub mod status;

@@ -1,6 +1,6 @@
 //! Publishing after the end: the run opens again, only to push its result or to open a pull request with it.
 
-use super::{LockedRun, older, refuse_of_fleet, take};
+use super::{LockedRun, refuse_of_fleet, take};
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::read::find;
@@ -44,7 +44,7 @@ pub(crate) fn publish_run(
     cancel: Arc<CancelToken>,
     report: &dyn Reporter,
 ) -> Result<StartedRun, AppError> {
-    older::registered(&env.state_home()?, entry)?;
+    find::registered(&env.state_home()?, entry)?;
     refuse_of_fleet(env, entry)?;
     let run = &entry.run_id;
     if find::handle(env, entry).is_driven() {

@@ -2,7 +2,7 @@
 
 use crate::config::dotenv_lines::DotenvWatch;
 use crate::environment::{Environment, dotenv_pairs};
-use crate::read::older;
+use crate::wiring;
 use ralph_loop_core::driver::{drive, drive_and_release};
 use ralph_loop_core::{Observer, Run, RunHooks};
 use ralph_loop_domain::redact::Redactor;
@@ -127,6 +127,6 @@ pub(super) fn remove_agent_copy(vars: &Vars, home: &StateHome, spec: &RunSpec) {
     if !spec.hands_back() {
         return;
     }
-    let folders = older::git_folders(home, &spec.run_id);
+    let folders = wiring::git_folders(home, &spec.run_id);
     ralph_loop_git::agent_copy::remove(vars, spec.home(), &spec.run_id, &spec.workspace, &folders);
 }

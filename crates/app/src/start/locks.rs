@@ -4,8 +4,7 @@
 use crate::error::AppError;
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_domain::ports::Clock as _;
-use ralph_loop_journal::folder::layout::{RalphDir, StateHome};
-use ralph_loop_journal::folder::registry;
+use ralph_loop_journal::folder::layout::StateHome;
 use ralph_loop_journal::lock::{self, LockError, LockHolder, RunLock};
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_task::spec::RunSpec;
@@ -41,20 +40,10 @@ pub fn lead(home: &StateHome, run_id: &RunId, lock: &RunLock) {
 /// Takes a folder's lock under any name.
 pub fn take(home: &StateHome, folder: &Path, name: &RunId, timeout: Duration) -> Result<RunLock, LockError> {
     let holder = LockHolder::new(std::process::id(), name.clone(), SystemClock::default().now());
-    if let Some(found) = old_holder(home, folder).filter(|found| lock::is_alive(found.pid)) {
-        return Err(LockError::Held { path: RalphDir::of(folder).lock(), holder: Some(Box::new(found)) });
-    }
     RunLock::take(&home.folder_lock(folder), &holder, timeout)
 }
 
 /// Who holds a folder's lock.
 pub fn holder(home: &StateHome, folder: &Path) -> Option<LockHolder> {
-    lock::holder(&home.folder_lock(folder)).or_else(|| old_holder(home, folder))
-}
-
-/// The lock holder of a run in the old layout, whose lock file is in the folder. Ignored unless such a run is
-/// registered, because anyone could write the file.
-fn old_holder(home: &StateHome, folder: &Path) -> Option<LockHolder> {
-    let found = lock::holder(&RalphDir::of(folder).lock())?;
-    registry::find(home, &found.run_id).is_some_and(|entry| entry.record.is_none()).then_some(found)
+    lock::holder(&home.folder_lock(folder))
 }

@@ -25,7 +25,7 @@ pub struct LintedTask {
 
 /// Lints a task.
 pub fn lint_task(env: &Environment, source: &TaskSource) -> LintedTask {
-    let task = dialect::read(source.dialect, &source.files, &mut Vec::new());
+    let task = dialect::read(source.dialect, &source.files);
     let checks = checks::of_task(env, source, task.as_ref()).ok();
     let mut configured = facts::configuration(env, source, checks.as_deref());
     let facts = LintFacts {

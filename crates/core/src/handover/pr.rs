@@ -8,6 +8,7 @@ use ralph_loop_domain::ports::{
     CiState, Forge, ForgeError, NewPr, NewStatus, PrChange, PrState, Publisher, PullRequest,
 };
 use ralph_loop_domain::state::RunState;
+use ralph_loop_journal::folder::artifacts;
 use ralph_loop_protocol::event::{Effect, EventBody, PrOccasion, PrWritten, ReviewOutcome, ReviewSeen};
 use ralph_loop_protocol::proof::level::ProofLevel;
 
@@ -124,7 +125,7 @@ pub(crate) fn write_pr_state(run: &Run, iteration: u32) -> Result<(), DriveError
         "closed": facts.closed,
     });
     let folder = run.ledger.iteration_dir(iteration)?;
-    run.files.write(&folder.join("pr_state.json"), format!("{state}\n").as_bytes())?;
+    artifacts::write(&folder.join("pr_state.json"), format!("{state}\n").as_bytes())?;
     Ok(())
 }
 

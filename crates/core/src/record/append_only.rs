@@ -28,9 +28,7 @@ pub(crate) struct AppendOnlyFiles {
 }
 
 fn copy_of(ledger: &Ledger, name: &str) -> Option<PathBuf> {
-    let old = ledger.journal.places().spare.clone();
-    let folder =
-        old.or_else(|| ledger.record_dir.ralph_dir().is_none().then(|| ledger.record_dir.grown()))?;
+    let folder = ledger.record_dir.ralph_dir().is_none().then(|| ledger.record_dir.grown())?;
     std::fs::create_dir_all(&folder).ok()?;
     Some(folder.join(name))
 }

@@ -5,7 +5,6 @@ use crate::error::DriveError;
 use ralph_loop_domain::ports::Clock;
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
-use ralph_loop_journal::folder::layout::RunDir;
 use ralph_loop_journal::folder::snapshot;
 use ralph_loop_journal::journal::{Journal, RunPaths};
 use ralph_loop_protocol::event::{Event, EventBody, Placed};
@@ -56,11 +55,8 @@ impl RunWriter {
     /// Opens a run of an earlier process by replaying its journal.
     pub fn open(writer_options: &WriterOptions) -> Result<Self, DriveError> {
         let places = &writer_options.places;
-        let spec = snapshot::read_spec(&places.dir).or_else(|error| match &places.spare {
-            // Old layout: the record is gone (`git clean -fdx`), its spare links aren't.
-            Some(spare) => snapshot::read_spec(&RunDir::at(spare)).map_err(|_| error),
-            None => snapshot::sealed_spec(places).ok_or(error),
-        })?;
+        let spec =
+            snapshot::read_spec(&places.dir).or_else(|error| snapshot::sealed_spec(places).ok_or(error))?;
         let mut state = RunState::new(spec);
         let (journal, opened) =
             Journal::open(places.clone(), writer_options.redactor.clone(), &mut |event| state.apply(event))?;

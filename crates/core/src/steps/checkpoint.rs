@@ -8,6 +8,7 @@ use crate::steps::{claims, recover};
 use ralph_loop_domain::decide::{Left, consequences};
 use ralph_loop_domain::ports::CheckpointRequest;
 use ralph_loop_domain::text::change_text::without_skip_marks;
+use ralph_loop_journal::folder::artifacts;
 use ralph_loop_protocol::display::text::count;
 use ralph_loop_protocol::event::{EventBody, FileChange, Handed, SessionEnd};
 use ralph_loop_protocol::id::CommitId;
@@ -126,7 +127,7 @@ pub(crate) fn record_tree(run: &mut Run) -> Result<(), DriveError> {
         false => Vec::new(),
     };
     whole.extend_from_slice(&run.ledger.redactor.bytes(&patch));
-    run.files.write(&path, &whole)?;
+    artifacts::write(&path, &whole)?;
     let in_submodules = if again { Vec::new() } else { edits_in_submodules(run, iteration)? };
     let outside = if again { Vec::new() } else { outside_working_dir(run, &checkpoint.files) };
     let sum = |of: fn(&FileChange) -> Option<u64>| checkpoint.files.iter().filter_map(of).sum();

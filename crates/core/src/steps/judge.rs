@@ -10,6 +10,7 @@ use ralph_loop_domain::budget_warning::budget_warnings;
 use ralph_loop_domain::ports::ReleaseWhen;
 use ralph_loop_domain::state::{Current, RunState, proof_failure};
 use ralph_loop_domain::{decide, recovery, stuck};
+use ralph_loop_journal::folder::artifacts;
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::event::{CheckResult, EventBody, SessionEnd, Verdict};
 use ralph_loop_protocol::id::Digest;
@@ -44,15 +45,14 @@ pub(crate) fn judge(run: &mut Run) -> Result<(), DriveError> {
     }
     // Its files show how it ended, including the engine's marks.
     let current = run.state.iterations.current.clone().unwrap_or(current);
-    run.files.write(
+    artifacts::write(
         &folder.join("test_output.txt"),
         test_output(&run.ledger.state, &current, run.record_dir.path()).as_bytes(),
     )?;
     pr::write_pr_state(run, iteration)?;
     let receipt = receipt::receipt(&run.ledger.state, &current, verdict, run.clock.now());
-    run.files
-        .write(&folder.join("metrics.json"), &receipt::metrics(&run.ledger.state, &current, &signals))?;
-    let digest = run.files.write(&folder.join("receipt.json"), &receipt)?;
+    artifacts::write(&folder.join("metrics.json"), &receipt::metrics(&run.ledger.state, &current, &signals))?;
+    let digest = artifacts::write(&folder.join("receipt.json"), &receipt)?;
     run.boundary("judge.receipt");
     changelog::append(&run.ledger, &current, verdict)?;
     let seen = signals.clone();

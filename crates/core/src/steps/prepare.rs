@@ -76,7 +76,7 @@ pub(crate) fn write_marker(run: &Run, iteration: u32, attempt: u32) -> Result<()
         "mode": "autonomous",
     });
     let text = serde_json::to_vec(&marker).unwrap_or_default();
-    run.files.show(&run.ledger.dir, "active.json", &text)?;
+    run.ledger.dir.write("active.json", &text)?;
     Ok(())
 }
 

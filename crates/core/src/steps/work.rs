@@ -12,6 +12,7 @@ use ralph_loop_domain::model::Pricing;
 use ralph_loop_domain::ports::{AgentRequests, Ask, SessionReport, SessionRequest};
 use ralph_loop_domain::text::change_text;
 use ralph_loop_domain::text::claim::{Claim, claim};
+use ralph_loop_journal::folder::artifacts;
 use ralph_loop_protocol::display::text::{head, one_line, tail};
 use ralph_loop_protocol::event::{EventBody, SessionEnd};
 use ralph_loop_protocol::money::{CostBasis, Usage, Usd};
@@ -60,7 +61,7 @@ pub(crate) fn work(run: &mut Run, session: NextSession) -> Result<(), DriveError
         prompt::assemble(&run.ledger.state, &files, config.kind, role, &run.ports.agents[at].preamble());
     let prompt::Prompt { text, stable } = prompt.redacted(&run.ledger.redactor);
     let prompt_file = folder.join("prompt.md");
-    let digest = run.files.write(&prompt_file, text.as_bytes())?;
+    let digest = artifacts::write(&prompt_file, text.as_bytes())?;
     prepare::write_marker(run, iteration, attempt)?;
     run.record(EventBody::IterationStarted {
         iteration,
@@ -142,7 +143,7 @@ fn end_session(
     let denials = response["permission_denials"].as_array().map_or(0, |all| all.len() as u32);
     run.redactor.json(&mut response);
     let response =
-        run.files.write(&folder.join("response.json"), &serde_json::to_vec(&response).unwrap_or_default())?;
+        artifacts::write(&folder.join("response.json"), &serde_json::to_vec(&response).unwrap_or_default())?;
     // An incomplete session can't claim anything: its text may be cut anywhere.
     let completed = report.end == SessionEnd::Completed;
     let claimed = claim(&report.final_message, promise);

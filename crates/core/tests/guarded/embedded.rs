@@ -216,7 +216,6 @@ fn open(folder: &Path, name: &str) -> Run {
         places: RunPaths {
             dir: dir.run(&spec.run_id),
             seal: Some(state.join("seal.jsonl")),
-            spare: None,
             elsewhere: None,
         },
         cooldowns: dir.cooldowns(),

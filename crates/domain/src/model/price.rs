@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 const BUILTIN: &str = include_str!("../prices.txt");
 
-/// Prices of models by name.
 #[derive(Debug, Clone, Default)]
 pub struct PriceTable {
     models: BTreeMap<String, ModelPrice>,
@@ -15,7 +14,6 @@ pub struct PriceTable {
     bare: BTreeMap<String, String>,
 }
 
-/// The price of one model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelPrice {
     /// Prices from an input length on; the first starts at 0, in ascending order.
@@ -31,14 +29,11 @@ pub struct Tier {
     pub above: u64,
     /// The prices, in USD per million tokens.
     pub rates: PriceConfig,
-    /// Writing to a cache that lasts an hour.
     pub cache_write_1h: Option<f64>,
 }
 
-/// The cost of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cost {
-    /// The amount paid.
     pub cost: Usd,
     /// Savings by cache reads against fresh input, less the extra cost of cache writes. Never below zero.
     pub saved: Usd,
@@ -47,16 +42,13 @@ pub struct Cost {
 /// Why a list of prices was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PriceError {
-    /// The text isn't in LiteLLM's format.
     #[error("the prices are not a JSON object of models: {0}")]
     NotLitellm(String),
-    /// Nothing in it has a price.
     #[error("none of the {0} entries has a price per token")]
     NoPrices(usize),
 }
 
 impl PriceTable {
-    /// The built-in prices.
     pub fn builtin() -> Self {
         let mut table = Self::default();
         for line in BUILTIN.lines().filter(|line| !line.starts_with('#')) {
@@ -81,7 +73,6 @@ impl PriceTable {
         if found == 0 { Err(PriceError::NoPrices(all.len())) } else { Ok(self) }
     }
 
-    /// Overlays the prices in profiles.
     pub fn with_profiles(mut self, models: &Models) -> Self {
         for profile in models.profiles.values() {
             if let Some(prices) = profile.prices {
@@ -120,12 +111,10 @@ impl PriceTable {
         }
     }
 
-    /// The number of known models.
     pub fn len(&self) -> usize {
         self.models.len()
     }
 
-    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.models.is_empty()
     }
@@ -159,7 +148,6 @@ impl ModelPrice {
         Cost { cost: Usd::from_dollars(cost), saved: Usd::from_dollars((fresh - cached - written).max(0.0)) }
     }
 
-    /// The prices of short calls.
     pub fn rates(&self) -> PriceConfig {
         self.tiers.first().map(|t| t.rates).unwrap_or_default()
     }

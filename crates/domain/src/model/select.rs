@@ -6,62 +6,45 @@ use ralph_loop_task::config::{AgentConfig, AgentSelection};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An agent's rest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cooldown {
-    /// When it ends.
     pub until: Timestamp,
-    /// Why.
     pub reason: String,
-    /// When it began.
     pub observed_at: Timestamp,
 }
 
 /// The next agent, or why none can work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentChoice {
-    /// This agent works.
     Agent {
-        /// Who.
         name: AgentName,
         /// `name: reason` of each skipped agent.
         skipped: Vec<String>,
     },
-    /// All are resting.
     AllCooling {
         /// The first agent to return.
         name: AgentName,
-        /// When.
         until: Timestamp,
     },
-    /// No agent is left.
     Missing,
 }
 
-/// The input of the choice.
 #[derive(Debug, Clone, Copy)]
 pub struct SelectionInput<'a> {
     /// The agents in order of preference.
     pub agents: &'a [AgentConfig],
-    /// The selection policy.
     pub selection: AgentSelection,
-    /// The last agent.
     pub last: Option<&'a AgentName>,
-    /// Resting agents.
     pub cooldowns: &'a BTreeMap<AgentName, Cooldown>,
-    /// Dropped agents, with reasons.
     pub dropped: &'a BTreeMap<AgentName, String>,
-    /// Agents to skip this turn.
     pub skip: &'a BTreeSet<AgentName>,
     /// The agent benched because the run is stuck.
     pub benched: Option<&'a AgentName>,
     /// The agent whose turn it is in the pipeline of roles.
     pub first: Option<&'a AgentName>,
-    /// The current time.
     pub now: Timestamp,
 }
 
-/// Chooses the next agent.
 pub fn choose(field: SelectionInput<'_>) -> AgentChoice {
     let count = field.agents.len();
     let start = match field.selection {

@@ -18,7 +18,6 @@ use std::time::Duration;
 /// what happened, never a verdict; errors of the agent are a [`SessionEnd`] of the report, and `Err` means that the
 /// session couldn't be started.
 pub trait Agent: Send {
-    /// The configured name.
     fn name(&self) -> &AgentName;
     /// Its configuration: kind and session limits; `None` for defaults.
     fn config(&self) -> Option<&AgentConfig> {
@@ -29,7 +28,6 @@ pub trait Agent: Send {
     fn preamble(&self) -> String {
         String::new()
     }
-    /// Runs one session.
     fn session(
         &self,
         request: &SessionRequest<'_>,
@@ -49,22 +47,16 @@ pub trait Agent: Send {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentResources {
-    /// Managed processes.
     pub processes: Vec<ProcessInfo>,
-    /// Open browsers.
     pub browsers: Vec<BrowserInfo>,
 }
 
-/// A managed process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessInfo {
-    /// The name it was started with.
     pub name: String,
-    /// Its command line.
     pub command: String,
     /// Its age, in seconds.
     pub uptime_seconds: u64,
-    /// The URL that a server printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// How it ended, as text; `None` while it runs.
@@ -72,12 +64,9 @@ pub struct ProcessInfo {
     pub ended: Option<String>,
 }
 
-/// An open browser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrowserInfo {
-    /// The name it was opened with.
     pub name: String,
-    /// The current page.
     pub url: String,
 }
 
@@ -90,16 +79,13 @@ pub enum ReleaseWhen {
     Idle,
 }
 
-/// The input of a session.
 #[derive(Debug, Clone)]
 pub struct SessionRequest<'a> {
-    /// The run.
     pub run: &'a RunId,
     /// Iteration number, from 1.
     pub iteration: u32,
     /// Which try of this iteration, from 1.
     pub attempt: u32,
-    /// The complete prompt.
     pub prompt: &'a str,
     /// The prompt as a file on the host.
     pub prompt_file: &'a Path,
@@ -111,7 +97,6 @@ pub struct SessionRequest<'a> {
     pub timeout: Duration,
     /// Remaining money, for agents that support a cap.
     pub budget_left: Option<Usd>,
-    /// The agent's configuration.
     pub config: &'a AgentConfig,
     /// The current time, for reset times given as a clock time.
     pub now: Timestamp,
@@ -157,63 +142,46 @@ pub trait SessionSink {
     fn poll(&mut self) -> ControlFlow<StopCause>;
 }
 
-/// A managed action begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionStart {
     /// Its number in the session, from 1.
     pub number: u32,
     /// The kind: `run`, `patch`, `write`, … or a tool's name.
     pub action: String,
-    /// Its target, in one line.
     pub what: String,
 }
 
-/// A managed action has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionEnd {
-    /// Its number in the session.
     pub number: u32,
-    /// Whether it worked.
     pub ok: bool,
-    /// The result or the error, in one line.
     pub result: String,
-    /// Exit code of a command.
     pub exit_code: Option<i32>,
-    /// How long it took.
     pub duration: Duration,
 }
 
 /// What an agent requests beyond its final message. A request starts a check or a question; it decides nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentRequests {
-    /// It claims that everything is done.
     pub done: bool,
-    /// Ids of criteria that it claims.
     pub claims: Vec<String>,
-    /// Its suggestion for the iteration's commit message.
     pub commit_message: Option<String>,
     /// It requests something instead of continuing.
     pub ask: Option<Ask>,
 }
 
-/// The result of a session.
 #[derive(Debug, Clone)]
 pub struct SessionReport {
-    /// How it ended.
     pub end: SessionEnd,
     /// The agent's final message, joined over stream pieces, at most [`FINAL_MESSAGE_MAX`] bytes (its end).
     pub final_message: String,
-    /// Tokens and cost.
     pub usage: Usage,
     /// The agent's structured output, or a wrapper around plain text (`response.json`).
     pub response: serde_json::Value,
-    /// How long it took.
     pub duration: Duration,
     /// The exit code of the agent's process, if any.
     pub exit_code: Option<i32>,
-    /// Processes that the agent left behind.
     pub survivors: u32,
-    /// The agent's requests.
     pub wishes: AgentRequests,
 }
 

@@ -17,13 +17,11 @@ use std::time::Duration;
 /// possible, and a question that is known to cost more isn't asked; nothing is remembered between questions; the cost
 /// is reported, even on failure.
 pub trait Asker: Send + Sync {
-    /// Asks a question and waits for the answer.
     fn ask(&self, question: &Question<'_>, sink: &mut dyn AskSink) -> Result<AskAnswer, AskError>;
 }
 
 /// Receives an answer's pieces and may end it.
 pub trait AskSink {
-    /// A piece of the answer.
     fn text(&mut self, piece: &str) {
         let _ = piece;
     }
@@ -43,14 +41,11 @@ pub struct NoAskSink;
 
 impl AskSink for NoAskSink {}
 
-/// One question.
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
-    /// The model or agent to ask.
     pub whom: AskTarget<'a>,
     /// Role and answer format; the same for many questions, so that providers can cache it.
     pub system: &'a str,
-    /// The question.
     pub prompt: &'a str,
     /// Earlier answers and our replies, oldest first.
     pub earlier: &'a [EarlierAnswer],
@@ -62,42 +57,32 @@ pub struct Question<'a> {
     pub max_cost: Option<Usd>,
     /// Longest wait for the answer.
     pub timeout: Duration,
-    /// Whether to stream the answer.
     pub stream: bool,
     /// The current time, for reset times given as a clock time.
     pub now: Timestamp,
 }
 
-/// An unusable answer, and our reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EarlierAnswer {
-    /// The answer.
     pub answer: String,
-    /// Our reply.
     pub then: String,
 }
 
-/// The model or agent to ask.
 #[derive(Clone, Copy)]
 pub enum AskTarget<'a> {
-    /// A model.
     Profile(&'a Profile),
-    /// An agent, in one fresh session.
     Agent(AskedAgent<'a>),
 }
 
 /// The agent to ask, and its context.
 #[derive(Clone, Copy)]
 pub struct AskedAgent<'a> {
-    /// The agent.
     pub agent: &'a dyn Agent,
-    /// Its configuration.
     pub config: &'a AgentConfig,
     /// The model, if chosen.
     pub model: Option<&'a str>,
     /// A sandbox whose changes have no effect: over read-only files, or over a discarded copy.
     pub sandbox: &'a dyn Sandbox,
-    /// The run in question.
     pub run: &'a RunId,
     /// The iteration in question, from 1.
     pub iteration: u32,
@@ -105,10 +90,8 @@ pub struct AskedAgent<'a> {
     pub prompt_file: &'a Path,
 }
 
-/// An answer with its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskAnswer {
-    /// As text.
     pub text: String,
     /// Tokens, cost with its basis, and the model.
     pub usage: Usage,
@@ -117,15 +100,10 @@ pub struct AskAnswer {
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskErrorKind {
-    /// No model or agent is available.
     NotAvailable,
-    /// It would exceed its money limit.
     TooExpensive,
-    /// It took too long.
     TimedOut,
-    /// The sink ended it.
     Stopped,
-    /// The model or agent failed.
     Failed,
 }
 
@@ -133,13 +111,11 @@ pub enum AskErrorKind {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct AskError {
-    /// The kind of failure.
     pub kind: AskErrorKind,
     /// Which model or agent was asked, and the result, without secrets.
     pub message: String,
     /// What to do next, if known.
     pub hint: Option<String>,
-    /// What it used nevertheless.
     pub usage: Box<Usage>,
 }
 

@@ -15,7 +15,6 @@ pub trait Forge: Send {
     fn kind(&self) -> &'static str;
     /// The repo's display name: `owner/name`, or a path.
     fn repo(&self) -> &str;
-    /// Checks the credentials and their permissions.
     fn access(&self) -> Result<Access, ForgeError>;
     /// The default target branch of pull requests.
     fn default_branch(&self) -> Result<String, ForgeError>;
@@ -23,11 +22,9 @@ pub trait Forge: Send {
     fn remote(&self) -> Result<GitRemote, ForgeError>;
     /// The pull request from this branch: the open one, else the latest.
     fn find_pr(&self, head: &str) -> Result<Option<PullRequest>, ForgeError>;
-    /// One pull request.
     fn pr(&self, number: u64) -> Result<PullRequest, ForgeError>;
     /// Opens a pull request, or finds the open one of the same branch (after a crash).
     fn open_pr(&self, new: &NewPr) -> Result<PullRequest, ForgeError>;
-    /// Applies the changes.
     fn update_pr(&self, number: u64, change: &PrChange) -> Result<PullRequest, ForgeError>;
     /// Adds labels; existing ones stay.
     fn add_labels(&self, number: u64, labels: &[String]) -> Result<(), ForgeError>;
@@ -38,9 +35,7 @@ pub trait Forge: Send {
     fn checks(&self, commit: &str) -> Result<Vec<CiCheck>, ForgeError>;
     /// The end of a check's output, at most `max` bytes, if the host provides it.
     fn check_log(&self, check: &CiCheck, max: usize) -> Result<String, ForgeError>;
-    /// Sets a commit status under our name.
     fn set_status(&self, commit: &str, status: &NewStatus) -> Result<(), ForgeError>;
-    /// The reviewers' latest effective reviews.
     fn reviews(&self, number: u64) -> Result<Vec<Review>, ForgeError>;
     /// Approvals that a reviewer withdrew and didn't renew, except for those that the host dismissed because of new
     /// commits. Empty for hosts that don't report them.
@@ -53,22 +48,16 @@ pub trait Forge: Send {
     fn pr_files(&self, number: u64) -> Result<Vec<String>, ForgeError>;
     /// Open pull requests, newest first, a bounded number.
     fn open_prs(&self) -> Result<Vec<PullRequest>, ForgeError>;
-    /// One issue.
     fn issue(&self, number: u64) -> Result<Issue, ForgeError>;
 }
 
-/// What the credentials allow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
-    /// The acting login or app name.
     pub login: String,
-    /// Whether branches can be pushed.
     pub push: bool,
-    /// Whether the repo is private.
     pub private: bool,
 }
 
-/// A push URL.
 #[derive(Clone, PartialEq, Eq)]
 pub struct GitRemote {
     /// Without secrets.
@@ -86,95 +75,65 @@ impl std::fmt::Debug for GitRemote {
     }
 }
 
-/// A pull request's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrState {
-    /// Open.
     Open,
     /// Closed without a merge.
     Closed,
-    /// Merged.
     Merged,
 }
 
-/// A pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullRequest {
-    /// Its number.
     pub number: u64,
-    /// Its web page.
     pub url: String,
-    /// Its state.
     pub state: PrState,
-    /// Whether it is a draft.
     pub draft: bool,
-    /// The branch with the work.
     pub head: String,
     /// That branch's commit on the host.
     pub head_commit: String,
-    /// The target branch.
     pub base: String,
-    /// Its title.
     pub title: String,
-    /// Its text.
     #[serde(default)]
     pub body: String,
 }
 
-/// A pull request to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPr {
-    /// The branch with the work.
     pub head: String,
-    /// The target branch.
     pub base: String,
-    /// Its title.
     pub title: String,
-    /// Its text.
     pub body: String,
-    /// Whether it is a draft.
     pub draft: bool,
 }
 
-/// Changes of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PrChange {
-    /// New title.
     pub title: Option<String>,
-    /// New text.
     pub body: Option<String>,
     /// Ready for review (`false`) or a draft again. Ignored by hosts without support.
     pub draft: Option<bool>,
 }
 
-/// A comment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Comment {
-    /// The host's id.
     pub id: u64,
-    /// The author.
     pub author: String,
-    /// Its text.
     pub body: String,
-    /// Its file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Its line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// When it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
 }
 
-/// A check's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CiState {
     /// Not finished.
     Pending,
-    /// Passed.
     Passed,
     /// It ended without a result: skipped, or neutral. Hosts accept it next to others; if all are skipped, nothing
     /// was checked.
@@ -183,102 +142,72 @@ pub enum CiState {
     Failed,
 }
 
-/// One check of a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CiCheck {
     /// The host's id, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
-    /// Its name.
     pub name: String,
-    /// Its state.
     pub state: CiState,
     /// The host's description of the result.
     #[serde(default)]
     pub summary: String,
-    /// Its web page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
 
-/// A status to set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewStatus {
-    /// Its state.
     pub state: CiState,
-    /// Its name.
     pub context: String,
-    /// One line.
     pub description: String,
-    /// A web page with details.
     pub url: Option<String>,
 }
 
-/// A review's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewState {
-    /// Approved.
     Approved,
-    /// Changes were requested.
     ChangesRequested,
     /// Only comments.
     Commented,
 }
 
-/// A review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
-    /// The host's id.
     pub id: u64,
-    /// The reviewer.
     pub author: String,
-    /// The decision.
     pub state: ReviewState,
-    /// Its text.
     #[serde(default)]
     pub body: String,
-    /// The reviewed commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// When.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
 }
 
-/// A withdrawn approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DismissedApproval {
     /// The host's id of the review.
     pub id: u64,
-    /// The reviewer.
     pub author: String,
     /// Who withdrew it, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why.
     #[serde(default)]
     pub message: String,
-    /// The approved commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
 }
 
-/// An issue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issue {
-    /// Its number.
     pub number: u64,
-    /// Its web page.
     pub url: String,
-    /// Its title.
     pub title: String,
-    /// Its text.
     pub body: String,
-    /// Its labels.
     #[serde(default)]
     pub labels: Vec<String>,
-    /// Whether it is closed.
     #[serde(default)]
     pub closed: bool,
 }
@@ -286,56 +215,22 @@ pub struct Issue {
 /// The code host didn't do what was requested.
 #[derive(Debug, thiserror::Error)]
 pub enum ForgeError {
-    /// The credentials are missing or insufficient.
     #[error("{what}: {reason}")]
-    Auth {
-        /// What was tried.
-        what: String,
-        /// Why it failed.
-        reason: String,
-        /// How to fix it.
-        hint: String,
-    },
+    Auth { what: String, reason: String, hint: String },
     /// It doesn't exist, or the credentials may not see it.
     #[error("{what}: {reason}")]
-    NotFound {
-        /// What was tried.
-        what: String,
-        /// Why it failed.
-        reason: String,
-        /// How to fix it.
-        hint: String,
-    },
+    NotFound { what: String, reason: String, hint: String },
     /// The host refuses permanently.
     #[error("{what}: {reason}")]
-    Refused {
-        /// What was tried.
-        what: String,
-        /// Why it failed.
-        reason: String,
-        /// How to fix it.
-        hint: String,
-    },
-    /// Too many calls.
+    Refused { what: String, reason: String, hint: String },
     #[error("{what}: the host allows no more calls for {} s", wait.as_secs())]
-    RateLimited {
-        /// What was tried.
-        what: String,
-        /// How long to wait.
-        wait: Duration,
-    },
+    RateLimited { what: String, wait: Duration },
     /// The host is unreachable or temporarily broken. The request may have taken effect.
     #[error("{what}: {reason}")]
-    Unavailable {
-        /// What was tried.
-        what: String,
-        /// Why it failed.
-        reason: String,
-    },
+    Unavailable { what: String, reason: String },
 }
 
 impl ForgeError {
-    /// How to fix it, as text.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Auth { hint, .. } | Self::NotFound { hint, .. } | Self::Refused { hint, .. } => Some(hint),

@@ -6,20 +6,16 @@ use ralph_loop_protocol::event::{SandboxGone, SandboxReady};
 ///
 /// Implementations guarantee: neither method fails; failures are reported as news, as text.
 pub trait SandboxKeeper: Send {
-    /// What happened since the last call.
     fn news(&self) -> Vec<SandboxEvent>;
     /// The engine no longer needs them; the run's state decides what happens to them.
     fn dismiss(&self, end: Dismissal);
 }
 
-/// What happened to a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SandboxEvent {
     /// It was created, or found again.
     Ready(SandboxReady),
-    /// One is gone.
     Gone(SandboxGone),
-    /// A message for the user.
     Notice(String),
 }
 
@@ -28,6 +24,5 @@ pub enum SandboxEvent {
 pub enum Dismissal {
     /// It is over, and its result is safe: proven on the runner's side, or pushed with its state.
     Safe,
-    /// It may be resumed later.
     Unfinished,
 }

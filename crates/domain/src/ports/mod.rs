@@ -44,7 +44,6 @@ pub use workspace::{
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// The engine's source of time.
 pub trait Clock: Send + Sync {
     /// The current instant, to the millisecond.
     fn now(&self) -> Timestamp;

@@ -8,7 +8,6 @@ pub use ralph_loop_protocol::notification::{Notification, Occasion};
 pub trait Notifier: Send {
     /// Its name in messages: `slack`, `webhook`, `email`, `desktop`, `command`.
     fn name(&self) -> &str;
-    /// Whether it reports this occasion.
     fn wants(&self, occasion: Occasion) -> bool;
     /// Sends a notification; the error says what went wrong.
     fn send(&self, message: &Notification) -> Result<(), String>;

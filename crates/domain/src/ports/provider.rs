@@ -21,13 +21,11 @@ use std::time::Duration;
 pub trait SandboxProvider: Send + Sync {
     /// `docker`, `sbx`, `daytona`, `e2b`, `vercel`.
     fn name(&self) -> &'static str;
-    /// Its capabilities.
     fn capabilities(&self) -> Capabilities;
     /// The sandbox of a run: the existing one, started if it was stopped, or a new one.
     fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn ManagedSandbox>, SandboxError>;
     /// A sandbox by its id; `None` if it is gone.
     fn attach(&self, id: &str) -> Result<Option<Box<dyn ManagedSandbox>>, SandboxError>;
-    /// All of ours.
     fn list(&self) -> Result<Vec<SandboxInfo>, SandboxError>;
     /// Removes one of ours, if it exists.
     fn destroy(&self, id: &str) -> Result<(), SandboxError>;
@@ -35,7 +33,6 @@ pub trait SandboxProvider: Send + Sync {
     fn hourly(&self, resources: &Resources) -> Option<Usd>;
 }
 
-/// A sandbox that outlives the process.
 pub trait ManagedSandbox: Sandbox {
     /// The provider's id, to attach to it again.
     fn id(&self) -> &str;
@@ -43,32 +40,24 @@ pub trait ManagedSandbox: Sandbox {
     fn start(&self) -> Result<(), SandboxError>;
     /// Stops it; its files stay.
     fn stop(&self) -> Result<(), SandboxError>;
-    /// Removes it and its files.
     fn destroy(&self) -> Result<(), SandboxError>;
-    /// The URL of a port inside.
     fn preview(&self, port: u16) -> Result<Preview, SandboxError>;
     /// Keeps it alive, if the provider stops idle sandboxes.
     fn keep_alive(&self) -> Result<(), SandboxError> {
         Ok(())
     }
-    /// Creates a folder and its parents.
     fn make_dir(&self, path: &Path) -> Result<(), SandboxError>;
-    /// Whether the path exists.
     fn exists(&self, path: &Path) -> Result<bool, SandboxError>;
-    /// Sets a file's permission bits.
     fn set_mode(&self, path: &Path, mode: u32) -> Result<(), SandboxError>;
 }
 
-/// The specification of a sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SandboxSpec {
-    /// Its run.
     pub run: RunId,
     /// The image; default: the provider's.
     pub image: Option<String>,
     /// A snapshot to start from, if the provider supports it.
     pub snapshot: Option<String>,
-    /// Size.
     pub resources: Resources,
     /// Variables of every command. Values may be secrets: they are passed to the provider and stored nowhere else.
     pub env: BTreeMap<String, String>,
@@ -78,17 +67,14 @@ pub struct SandboxSpec {
     pub volumes: Vec<(String, String)>,
     /// Stop after this idle time, if the provider supports it.
     pub auto_stop: Option<Duration>,
-    /// More labels.
     pub labels: BTreeMap<String, String>,
 }
 
 /// The label of everything that belongs to `ralph`.
 pub const LABEL_OURS: &str = "ralph";
-/// The label with the run id.
 pub const LABEL_RUN: &str = "ralph.run";
 
 impl SandboxSpec {
-    /// A sandbox with default settings.
     pub fn of_run(run: RunId) -> Self {
         Self {
             run,
@@ -111,41 +97,26 @@ impl SandboxSpec {
     }
 }
 
-/// A provider's capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Capabilities {
-    /// Output is streamed while a command runs.
     pub streaming: bool,
-    /// Standard output and error are separate.
     pub separate_stderr: bool,
-    /// Commands can read standard input.
     pub stdin: bool,
-    /// Several commands at once.
     pub parallel: bool,
-    /// Can be stopped and started with its files.
     pub stop_start: bool,
-    /// Ports are reachable from outside.
     pub preview: bool,
-    /// Hosts can be allowed and denied.
     pub network_policy: bool,
-    /// Starts from snapshots.
     pub snapshots: bool,
-    /// Shares volumes between sandboxes.
     pub volumes: bool,
-    /// Size can be chosen.
     pub resources: bool,
-    /// Files keep permission bits.
     pub file_modes: bool,
 }
 
 /// One of our sandboxes in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxInfo {
-    /// The provider's id.
     pub id: String,
-    /// The provider.
     pub provider: String,
-    /// Its run.
     pub run: Option<RunId>,
     /// Its state: `running`, `stopped`, or the provider's word.
     pub state: String,
@@ -153,10 +124,8 @@ pub struct SandboxInfo {
     pub created_at: Option<Timestamp>,
 }
 
-/// How to reach a port inside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preview {
-    /// The URL.
     pub url: String,
     /// Headers that a request must carry (a preview token).
     pub headers: BTreeMap<String, String>,

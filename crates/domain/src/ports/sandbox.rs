@@ -30,7 +30,6 @@ pub trait Sandbox: Send {
         let _ = path;
         false
     }
-    /// Runs one command.
     fn exec(&self, request: &ExecRequest, sink: &mut dyn ExecSink) -> Result<ExecOutcome, SandboxError>;
     /// Runs one command and records which files of the workspace its runners open and run, and who writes there.
     /// `None` if watching isn't supported.
@@ -97,13 +96,10 @@ pub enum HostAccess {
 /// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedDir {
-    /// Its path for this process.
     pub outside: PathBuf,
-    /// Its path for commands.
     pub inside: PathBuf,
     /// Whether commands may use sockets among themselves, as a browser must.
     pub sockets: bool,
-    /// What a command reaches on its loopback.
     pub loopback: Loopback,
 }
 
@@ -116,33 +112,24 @@ pub enum Loopback {
     OfSandbox,
 }
 
-/// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteMode {
-    /// Replace the file.
     Replace,
-    /// Add to its end.
     Append,
 }
 
-/// One command.
 #[derive(Debug, Clone)]
 pub struct ExecRequest {
-    /// Program and arguments.
     pub argv: Vec<String>,
     /// The folder to run in, relative to the root.
     pub cwd: PathBuf,
-    /// Variables added to the environment.
     pub env: Vec<(String, String)>,
-    /// Standard input.
     pub stdin: Stdin,
     /// Longest run.
     pub timeout: Option<Duration>,
     /// Longest silence on both output streams.
     pub idle_timeout: Option<Duration>,
-    /// Time between SIGTERM and SIGKILL.
     pub grace: Duration,
-    /// Which keys and login it gets.
     pub credentials: Credentials,
 }
 
@@ -175,7 +162,6 @@ impl ExecRequest {
 /// What a command reads on standard input.
 #[derive(Debug, Clone)]
 pub enum Stdin {
-    /// Immediate end of file.
     Empty,
     /// These bytes, then end of file.
     Bytes(Vec<u8>),
@@ -183,12 +169,9 @@ pub enum Stdin {
     File(PathBuf),
 }
 
-/// Which output stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// Standard output.
     Stdout,
-    /// Standard error.
     Stderr,
 }
 
@@ -200,18 +183,12 @@ pub trait ExecSink {
     fn poll(&mut self) -> ControlFlow<StopCause>;
 }
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExecEnd {
-    /// It exited with this code.
     Exited(i32),
-    /// A signal ended it.
     Signaled(i32),
-    /// It exceeded its time limit.
     TimedOut,
-    /// It was silent for too long.
     IdleTimedOut,
-    /// The sink ended it.
     Stopped(StopCause),
     /// Its guard process died; everything it had started is gone.
     GuardLost,
@@ -232,14 +209,10 @@ impl ExecEnd {
     }
 }
 
-/// The result of a command.
 #[derive(Debug, Clone, Copy)]
 pub struct ExecOutcome {
-    /// How it ended.
     pub end: ExecEnd,
-    /// How long it took.
     pub duration: Duration,
-    /// Leftover processes, ended by the sandbox.
     pub survivors: u32,
 }
 
@@ -249,7 +222,6 @@ pub enum SandboxError {
     /// The program doesn't exist or can't be started.
     #[error("cannot start `{program}`: {reason}")]
     CannotStart {
-        /// The program.
         program: String,
         /// Why not.
         reason: String,
@@ -257,17 +229,8 @@ pub enum SandboxError {
     /// A path that leads out of the workspace, or into `.git`.
     #[error("`{0}` is outside the workspace")]
     OutsideWorkspace(PathBuf),
-    /// A file operation failed.
     #[error("cannot {verb} `{path}`: {reason}")]
-    File {
-        /// What was tried.
-        verb: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// Why it failed.
-        reason: String,
-    },
-    /// The sandbox itself is broken or gone.
+    File { verb: &'static str, path: PathBuf, reason: String },
     #[error("the sandbox failed: {0}")]
     Broken(String),
 }

@@ -21,7 +21,6 @@ impl ExecTrace {
 /// One access to a file of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TraceStep {
-    /// The kind of access.
     pub kind: TraceKind,
     /// How many scripts of the workspace are between the command and this: 0 if only runners are.
     pub scripts: u32,
@@ -29,13 +28,11 @@ pub struct TraceStep {
     pub path: String,
 }
 
-/// A kind of access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceKind {
     /// A runner (a shell, `make`, `npm`, …) ran it.
     Ran,
-    /// A runner opened it for reading.
     Read,
     /// Any process opened it for writing, replaced or removed it.
     Wrote,

@@ -71,7 +71,6 @@ pub trait Workspace: Send {
     /// Files in submodules that differ from what is pinned, which no checkpoint records, each with a fingerprint that
     /// shows whether it was written since. Bounded.
     fn submodule_files(&self) -> Result<BTreeMap<String, String>, WorkspaceError>;
-    /// Publishes its commits.
     fn publisher(&mut self) -> &mut dyn Publisher;
     /// The user's tree, if the agent works on another one.
     fn user_tree(&mut self) -> Option<&mut dyn UserCheckout>;
@@ -82,9 +81,7 @@ pub trait Workspace: Send {
 /// A file that an earlier run left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
-    /// Its path.
     pub path: String,
-    /// The run that left it.
     pub run: RunId,
     /// The file's blob in `HEAD`, if any.
     pub head_blob: Option<String>,
@@ -95,11 +92,9 @@ pub struct Leftover {
 pub struct Leftovers {
     /// A commit without a ref: the files at the start, with the leftovers as `HEAD` has them.
     pub start: CommitId,
-    /// The files.
     pub files: Vec<Leftover>,
 }
 
-/// The run of a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordsFor<'a> {
     /// Its id, which is part of its ref names.
@@ -133,18 +128,15 @@ pub trait Publisher {
         asked: &Outgoing<'_>,
         each: &mut dyn FnMut(OutgoingPart<'_>),
     ) -> Result<(), WorkspaceError>;
-    /// The commit of a ref on the remote, if any.
     fn remote_ref(&self, remote: &GitRemote, name: &str) -> Result<Option<CommitId>, WorkspaceError>;
 }
 
 /// Which commits are searched before a push.
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing<'a> {
-    /// Those to be pushed.
     pub commits: &'a [CommitId],
     /// Those that the remote has; commits unknown here are ignored.
     pub known: &'a [CommitId],
-    /// Which side to read.
     pub side: OutgoingSide,
 }
 
@@ -160,9 +152,7 @@ pub enum OutgoingSide {
 /// A piece of what a push would show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutgoingPart<'a> {
-    /// A name begins so.
     Name(&'a [u8]),
-    /// A commit or a content begins.
     Content,
     /// More of the name or the content that has begun.
     Bytes(&'a [u8]),
@@ -193,18 +183,14 @@ pub trait UserCheckout {
 pub struct StateFile {
     /// Path in the commit, with `/`.
     pub path: String,
-    /// Content.
     pub bytes: Vec<u8>,
 }
 
-/// One ref to push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Push {
-    /// Its new commit.
     pub commit: CommitId,
     /// The full ref name on the remote: `refs/heads/…`.
     pub name: String,
-    /// What it may replace.
     pub lease: Lease,
 }
 
@@ -213,9 +199,7 @@ pub struct Push {
 pub enum Lease {
     /// Nothing: the ref must not exist yet.
     Absent,
-    /// Exactly this commit.
     At(CommitId),
-    /// Any ancestor.
     FastForward,
 }
 
@@ -226,46 +210,34 @@ pub enum PushEnd {
     Pushed,
     /// The remote has another value: nothing was changed.
     Rejected {
-        /// Git's message.
         reason: String,
     },
-    /// The remote rejected the credentials.
     Denied {
-        /// Git's message.
         reason: String,
     },
-    /// The remote is unreachable or temporarily broken.
     Unavailable {
-        /// Git's message.
         reason: String,
     },
 }
 
-/// The input of a checkpoint.
 #[derive(Debug, Clone)]
 pub struct CheckpointRequest<'a> {
-    /// The iteration it closes.
     pub iteration: u32,
-    /// The agent.
     pub agent: &'a AgentName,
     /// Commit message without trailers; if empty, it is built from the changed files.
     pub message: &'a str,
-    /// When.
     pub at: Timestamp,
     /// Whether to move the run's branch as well.
     pub on_branch: bool,
-    /// Redacts secrets in file names.
     pub redactor: Option<&'a crate::redact::Redactor>,
 }
 
-/// A recorded tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     /// The tree of the workspace, including the user's unrelated changes.
     pub tree: TreeId,
     /// The work commit; `None` if nothing has changed.
     pub commit: Option<CommitId>,
-    /// Files changed since the previous checkpoint.
     pub files: Vec<FileChange>,
     /// Files that were dirty at the start and that the agent has edited.
     pub dirty_touched: Vec<String>,
@@ -278,7 +250,6 @@ pub struct Checkpoint {
 /// The result of handing files back into the user's tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HandedBack {
-    /// Files written or removed there just now.
     pub written: Vec<String>,
     /// Files that the user has changed as well: theirs stay, the agent's are in the work commit.
     pub conflicts: Vec<String>,
@@ -290,7 +261,6 @@ pub struct HandedBack {
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {reason}")]
 pub struct WorkspaceError {
-    /// What was tried.
     pub what: String,
     /// Why it failed, with git's last output.
     pub reason: String,

@@ -56,7 +56,6 @@ enum Pattern {
     Bearer,
 }
 
-/// Knows the secrets.
 pub struct Redactor {
     automaton: Option<AhoCorasick>,
     patterns: Vec<Pattern>,

@@ -8,7 +8,6 @@ const HOLD_MAX: usize = 32 * 1024;
 /// How much of such a word is still held back.
 const OVERLAP: usize = 8 * 1024;
 
-/// Redacts text that comes in pieces.
 #[derive(Debug, Default)]
 pub struct RedactStream {
     held: Vec<u8>,

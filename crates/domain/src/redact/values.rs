@@ -181,7 +181,6 @@ fn without_spaces(bytes: &[u8]) -> Vec<u8> {
 /// one across two pieces.
 pub struct SecretScan<'a> {
     values: &'a Values,
-    /// The end of the input so far.
     tail: Vec<u8>,
     /// The same without white space.
     dense_tail: Vec<u8>,
@@ -195,7 +194,6 @@ impl<'a> SecretScan<'a> {
         Self { values, tail: Vec::new(), dense_tail: Vec::new(), backslash: false, found: BTreeSet::new() }
     }
 
-    /// The next piece.
     pub fn push(&mut self, piece: &[u8]) {
         self.tail.extend_from_slice(piece);
         self.found.extend(self.values.whole.find(&self.tail).map(|(_, owner)| owner));

@@ -2,22 +2,18 @@
 
 /// Schemes whose user is a name, not a secret.
 const NAMED_USERS: [&str; 3] = ["ssh", "git+ssh", "ssh+git"];
-/// Replaces a query.
 const HIDDEN: &str = "?…";
 /// A shorter password isn't searched for: its letters occur everywhere.
 const SECRET_MIN: usize = 4;
 
-/// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// Without its login; the scheme in lower case, trimmed.
     pub clean: String,
-    /// User and password, as written.
     pub login: Option<(String, String)>,
 }
 
 impl Address {
-    /// Parses a URL.
     pub fn of(text: &str) -> Self {
         let text = text.trim();
         let Some((scheme, rest)) = text.split_once("://") else {

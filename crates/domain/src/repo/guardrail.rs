@@ -7,10 +7,8 @@ use std::ops::Range;
 
 const HEADING: &str = "### guardrail:";
 
-/// A rule of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// Its short name.
     pub title: String,
     /// Its text, trimmed and without the engine's marks.
     pub text: String,
@@ -18,12 +16,10 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Identifies a rule, wherever it is.
     pub fn digest(&self) -> Digest {
         Digest::of(self.text.as_bytes())
     }
 
-    /// The instruction, in one line.
     pub fn instruction(&self) -> &str {
         let line = self.text.lines().find_map(|line| line.strip_prefix("- instruction:"));
         line.map_or(self.title.as_str(), str::trim)
@@ -78,7 +74,6 @@ pub fn without(text: &str, gone: impl Fn(&Rule) -> bool) -> String {
     out
 }
 
-/// Formats a sentence as a rule.
 pub fn written(text: &str, added_after: u32, by: &str) -> String {
     let (trigger, instruction) = parts(text);
     format!(

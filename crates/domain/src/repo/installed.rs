@@ -44,21 +44,17 @@ pub enum InstalledUse {
     Outside,
 }
 
-/// A folder of installed dependencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledFolder {
     /// Its path below the top of the repo; the full path if it is outside.
     pub at: String,
-    /// Its path on this machine.
     pub from: PathBuf,
-    /// How a checkout uses it.
     pub usage: InstalledUse,
     /// The virtual environments in it, whose base installations are needed as well.
     pub environments: Vec<PathBuf>,
 }
 
 impl InstalledFolder {
-    /// The top folder of its repo.
     pub fn top(&self) -> &Path {
         self.from.ancestors().nth(self.at.split('/').count()).unwrap_or(&self.from)
     }

@@ -4,11 +4,8 @@
 /// How a kind of project gets its dependencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setup {
-    /// The file that indicates it.
     pub marker: &'static str,
-    /// Folders that the command fills.
     pub folders: &'static [&'static str],
-    /// The command.
     pub command: &'static str,
 }
 

@@ -19,12 +19,9 @@ pub struct Compute {
     until: Option<Timestamp>,
 }
 
-/// A sandbox of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SandboxUse {
-    /// The provider.
     pub provider: String,
-    /// The provider's id.
     pub id: String,
     /// Its price per hour, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

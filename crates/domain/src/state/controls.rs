@@ -165,12 +165,10 @@ impl RunFacts {
         self.people.recheck = required.filter(|name| !passes(name)).cloned().collect();
     }
 
-    /// Whether the run asks about changed tests.
     fn asks_about_tests(&self) -> bool {
         self.people.needs_human.as_ref().is_some_and(|need| need.reason == HumanReason::TestsChanged)
     }
 
-    /// The user wants the original tests.
     fn tests_rejected(&mut self) {
         let alarm = self.people.alarm.take();
         self.person_answered();

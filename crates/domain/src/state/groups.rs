@@ -18,10 +18,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Iterations: finished ones, and the current one.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct IterationFacts {
-    /// Finished iterations.
     #[serde(rename = "iterations")]
     pub count: u32,
-    /// Tries of the present iteration.
     pub attempts: u32,
     /// Tries of this iteration that were interrupted because the engine or the guard died.
     pub interruptions: u32,
@@ -32,7 +30,6 @@ pub struct IterationFacts {
     pub empty_sessions: u32,
     /// Overloaded answers or unreachable hosts in a row.
     pub overloads: u32,
-    /// The current iteration.
     pub current: Option<Current>,
     /// Finished iterations, the newest last.
     pub history: VecDeque<IterationSummary>,
@@ -41,12 +38,9 @@ pub struct IterationFacts {
 /// The work in the tree: recorded, claimed, met and checked.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct WorkFacts {
-    /// The latest recorded tree.
     pub tree: Option<TreeId>,
-    /// The latest work commit.
     #[serde(rename = "work")]
     pub commit: Option<CommitId>,
-    /// Criteria that the agent claims.
     pub claims: BTreeSet<String>,
     /// Criteria that agents claimed in messages instead of the task file.
     #[serde(default)]
@@ -72,22 +66,17 @@ pub struct WorkFacts {
     /// The files with the best number so far, if the run should improve one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<BestFiles>,
-    /// The latest result of each verifier.
     pub checks: BTreeMap<String, CheckResult>,
 }
 
 /// The files with the best number so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BestFiles {
-    /// Their iteration.
     pub iteration: u32,
-    /// The tree.
     pub tree: TreeId,
     /// The number, in thousandths.
     pub value: i64,
-    /// Whether higher is better.
     pub rises: bool,
-    /// Its name.
     pub label: String,
     /// The spread of repeated measurements, in thousandths.
     #[serde(default, skip_serializing_if = "crate::state::is_default")]
@@ -105,15 +94,10 @@ impl BestFiles {
 /// The agents: usage, rests, dropped agents, chosen models.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AgentFacts {
-    /// Usage by agent.
     pub by_agent: BTreeMap<AgentName, AgentTotals>,
-    /// Agents that rest.
     pub cooldowns: BTreeMap<AgentName, Cooldown>,
-    /// Dropped agents, with reasons.
     pub dropped: BTreeMap<AgentName, String>,
-    /// The last agent.
     pub last_agent: Option<AgentName>,
-    /// Agents to skip next turn.
     pub skip: BTreeSet<AgentName>,
     /// Models chosen by the user; the empty name means every agent.
     pub models: BTreeMap<String, String>,
@@ -140,11 +124,9 @@ pub struct AgentFacts {
 /// Being stuck, and the recovery from it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct StuckFacts {
-    /// The input of the stuck rules.
     pub traces: VecDeque<Trace>,
     /// Gutters in a row without progress in between.
     pub gutters: u32,
-    /// The scores over the whole run.
     #[serde(default)]
     pub scores: ScoreFacts,
     /// The last rung tried in this gutter.
@@ -155,7 +137,6 @@ pub struct StuckFacts {
     /// What the checks lack, and how many iterations in a row haven't fixed it.
     #[serde(default, skip_serializing_if = "crate::state::is_default")]
     pub environment: Option<(String, u32)>,
-    /// Every rung tried in this gutter.
     #[serde(default)]
     pub climbed: BTreeSet<Rung>,
     /// Finished iterations when the last rung was tried.
@@ -164,7 +145,6 @@ pub struct StuckFacts {
     /// Conditions that were reported since the last progress.
     #[serde(default)]
     pub noticed: BTreeSet<StuckKind>,
-    /// The benched agent.
     #[serde(default)]
     pub benched: Option<AgentName>,
     /// The agent that uses another model in this gutter, and the model.
@@ -176,7 +156,6 @@ pub struct StuckFacts {
     /// The last session reported that the task is impossible.
     #[serde(default)]
     pub gave_up: bool,
-    /// The user requested the doctor.
     #[serde(default)]
     pub doctor_asked: bool,
     /// The number of iterations when the doctor last ran.
@@ -202,11 +181,9 @@ pub struct PeopleFacts {
     /// The user gave a hint for the next session instead of accepting the changed tests; `resume` continues with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tests_rejected: bool,
-    /// Hints for the next prompt.
     pub nudges: Vec<String>,
     /// How many of them the active session got.
     pub nudges_read: usize,
-    /// The user paused the run.
     pub paused_by: Option<String>,
     /// The user wants it to end after the session.
     pub stop_by: Option<String>,
@@ -215,7 +192,6 @@ pub struct PeopleFacts {
     /// Who ended the last process without ending the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended_by: Option<String>,
-    /// The question to the user.
     pub needs_human: Option<NeedsHuman>,
     /// An agent's question to the user, shown after the verdict.
     #[serde(default)]
@@ -234,27 +210,21 @@ pub struct PeopleFacts {
 /// Usage by the doctor and critics; part of the totals.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct HelperTotals {
-    /// The number of calls.
     pub calls: u32,
-    /// Money.
     #[serde(flatten, with = "short_cost")]
     pub cost: Cost,
-    /// Tokens.
     pub tokens: TokenSum,
 }
 
 /// Money, tokens, time and sandboxes, and which budget warnings were given.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SpendingFacts {
-    /// Money, tokens and time.
     pub totals: Totals,
     /// Usage by the doctor and critics, included above.
     #[serde(default, skip_serializing_if = "crate::state::is_default")]
     pub helpers: HelperTotals,
-    /// The run's sandboxes and their cost.
     #[serde(default)]
     pub compute: Compute,
-    /// Budgets with a warning.
     pub warned: BTreeSet<BudgetKind>,
     /// Whether a check or setup command was ended because the time is used up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -279,8 +249,6 @@ pub struct ResultFacts {
     /// What only the user can fix, from the last final check, and how often in a row.
     #[serde(default)]
     pub setup_hint: Option<(String, u32)>,
-    /// Where the result was handed over.
     pub published: Option<Published>,
-    /// The end.
     pub finished: Option<Finished>,
 }

@@ -15,17 +15,13 @@ use std::collections::BTreeSet;
 
 const ANSWERED_MAX: usize = 500;
 
-/// The state of the handover.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HandoverFacts {
-    /// The branch's commit on the remote.
     pub pushed: Option<CommitId>,
-    /// The state ref's commit on the remote.
     pub state: Option<CommitId>,
     /// The number of iterations at the last push.
     pub pushed_at: u32,
-    /// The pull request.
     pub pr: Option<PrFacts>,
     /// Failed tries in a row.
     pub tries: u32,
@@ -35,18 +31,13 @@ pub struct HandoverFacts {
     pub blocked: Option<String>,
     /// The end without success was handed over, or tried.
     pub ended: bool,
-    /// The current wait.
     pub gate: Option<GateFacts>,
-    /// The commit with green checks.
     pub checked: Option<CommitId>,
-    /// Who approved the pull request.
     pub approved: Option<String>,
     /// The pull request has the results of its checks and reviews.
     #[serde(skip_serializing_if = "super::is_default")]
     pub told: bool,
-    /// It was merged.
     pub merged: bool,
-    /// It was closed.
     pub closed: bool,
     /// Reviews and comments that agents have received.
     pub answered: BTreeSet<u64>,
@@ -54,44 +45,30 @@ pub struct HandoverFacts {
     pub overlap: Vec<OverlapWith>,
 }
 
-/// The pull request of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrFacts {
-    /// Its number.
     pub number: u64,
-    /// Its web page.
     pub url: String,
-    /// Whether it is a draft.
     pub draft: bool,
-    /// Why it was last written.
     pub why: PrOccasion,
-    /// Criteria met then.
     pub met: usize,
 }
 
-/// A wait for the code host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateFacts {
-    /// What for.
     pub gate: Gate,
-    /// When it began.
     pub since: Timestamp,
-    /// The number of polls.
     pub looks: u32,
-    /// When to poll next.
     pub next: Timestamp,
     /// How many checks there were, all green, at the last poll.
     #[serde(default, skip_serializing_if = "crate::state::is_default")]
     pub green: Option<usize>,
 }
 
-/// What to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
-    /// The checks of the code host.
     Checks,
-    /// A reviewer.
     Review,
 }
 
@@ -260,7 +237,6 @@ impl RunFacts {
 }
 
 impl HandoverFacts {
-    /// The host answered.
     fn reached(&mut self) {
         self.tries = 0;
         self.retry_at = None;

@@ -62,7 +62,6 @@ impl RunState {
         Self { facts: RunFacts::new(spec) }
     }
 
-    /// Folds one event.
     pub fn apply(&mut self, event: &Event) {
         self.facts.apply(event);
     }

@@ -18,22 +18,16 @@ const DETAIL: usize = 600;
 /// Occasions that people may want to be notified of.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct NotificationFacts {
-    /// Those since the last session began.
     pub open: Vec<PendingNotification>,
     /// The end of the last wait for a limit: continuing it after a restart isn't a new occasion.
     pub waited_until: Option<Timestamp>,
 }
 
-/// A possible notification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PendingNotification {
-    /// The event.
     pub of: Seq,
-    /// Its time.
     pub at: Timestamp,
-    /// The occasion.
     pub occasion: Occasion,
-    /// The event's own text.
     pub detail: String,
     /// Notifiers that have sent it, or failed to.
     pub told: BTreeSet<String>,

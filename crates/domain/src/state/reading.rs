@@ -11,7 +11,6 @@ use ralph_loop_task::config::{AgentSelection, RoleConfig};
 use std::time::Duration;
 
 impl RunFacts {
-    /// The used budgets.
     pub fn spent(&self) -> Spent {
         Spent {
             iterations: self.iterations.count,
@@ -43,7 +42,6 @@ impl RunFacts {
         self.people.cancel_by.is_some() && session.is_some_and(|session| session.end.is_void())
     }
 
-    /// Remaining working time, within the deadline.
     pub fn time_left(&self) -> Duration {
         let budgets = &self.spec.settings.budgets;
         let left = budgets.max_wall_time.saturating_sub(self.spent().time);
@@ -85,7 +83,6 @@ impl RunFacts {
         settings.roles.get(self.iterations.count as usize % settings.roles.len().max(1))
     }
 
-    /// The run's status.
     pub fn status(&self) -> Status {
         if let Some(end) = &self.result.finished {
             return match end.reason {

@@ -13,22 +13,17 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// All facts about a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunFacts {
-    /// The frozen spec.
     pub spec: RunSpec,
     /// Digest of `spec.json` as last journaled.
     pub spec_digest: Option<Digest>,
-    /// The last folded event.
     pub seq: Seq,
     /// The latest known time: of the last event, or of a later tick.
     pub now: Timestamp,
-    /// When the run began.
     pub started_at: Timestamp,
     /// The driving process, or the last one.
     pub driver_pid: Option<u32>,
-    /// The epoch of the last driver.
     #[serde(default)]
     pub epoch: Epoch,
     /// Whether the run's workspace exists. (Runs of older versions were journaled after that.)
@@ -37,7 +32,6 @@ pub struct RunFacts {
     /// Workspace, branch and pushed branch in the spec, once they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec_place: Option<(PathBuf, Option<String>, Option<String>)>,
-    /// The state at the start, once prepared.
     pub baseline: Option<Baseline>,
     /// Check results at the start, before the first session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,10 +51,8 @@ pub struct RunFacts {
     /// The agents: usage, rests, dropped agents, chosen models.
     #[serde(flatten)]
     pub agents: AgentFacts,
-    /// Being stuck, and the recovery from it.
     #[serde(flatten)]
     pub stuck: StuckFacts,
-    /// User input, and questions to the user.
     #[serde(flatten)]
     pub people: PeopleFacts,
     /// Money, tokens, time and sandboxes, and which budget warnings were given.
@@ -72,9 +64,7 @@ pub struct RunFacts {
     /// The state of pushes, pull request, checks and reviews.
     #[serde(default)]
     pub handover: HandoverFacts,
-    /// The current wait.
     pub wait: Option<WaitFacts>,
-    /// Possible notifications, and which were sent.
     #[serde(default)]
     pub telling: NotificationFacts,
 }

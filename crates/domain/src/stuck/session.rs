@@ -15,19 +15,15 @@ const REPEATS: usize = 4;
 const FAILURES: usize = 3;
 /// The same call so often in a row if results are unknown.
 const BLIND_REPEATS: usize = 8;
-/// Full rounds of alternating calls.
 const ROUNDS: usize = 3;
 /// Messages in a row without a call.
 const MESSAGES: u32 = 6;
 
-/// One tool call of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionCall {
-    /// Digest of tool and input.
     pub call: u32,
     /// Digest of the normalized result, if known.
     pub result: Option<u32>,
-    /// Whether it failed.
     pub failed: bool,
     /// Whether it only waits or polls.
     pub waits: bool,
@@ -65,7 +61,6 @@ fn waits(tool: &str, input: &str) -> bool {
     TOOLS.iter().any(|name| tool.contains(name)) || COMMANDS.iter().any(|part| input.contains(part))
 }
 
-/// Watches one session.
 #[derive(Debug, Clone, Default)]
 pub struct SessionWatch {
     calls: VecDeque<SessionCall>,

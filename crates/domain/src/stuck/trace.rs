@@ -14,16 +14,12 @@ pub const FILES_MAX: usize = 50;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// With an answer.
     #[default]
     Answered,
     /// Without an answer.
     Empty,
-    /// The model declined, or every action was denied.
     Refused,
-    /// With an error or a timeout.
     Failed,
-    /// The engine or the user ended it.
     Stopped,
 }
 
@@ -44,31 +40,25 @@ impl Ending {
 /// What the rules need of one iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
-    /// Its number.
     pub iteration: u32,
-    /// The tree it left.
     pub tree: TreeId,
     /// The signature of its failure, if any.
     pub failure: Option<Digest>,
     /// Lines added plus removed, and files changed.
     pub lines: u64,
-    /// Whether any file changed.
     pub changed: bool,
     /// Path and content id of changed files (bounded).
     pub files: Vec<(String, String)>,
     /// Changed lines of each of `files`.
     #[serde(default)]
     pub sizes: Vec<u64>,
-    /// The agent.
     #[serde(default)]
     pub agent: Option<AgentName>,
-    /// How the session ended.
     #[serde(default)]
     pub ending: Ending,
     /// Tests that ran on this tree, summed over the verifiers that report them.
     #[serde(default)]
     pub tests: Option<TestCounts>,
-    /// What was read from its output.
     #[serde(default)]
     pub evidence: Evidence,
 }

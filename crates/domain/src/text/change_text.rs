@@ -117,52 +117,11 @@ fn plain(words: &str) -> String {
 }
 
 /// Sentence starts that don't describe a change: that it is made, that its tests pass, that a list follows.
-const EMPTY_WORDS: &[&str] = &[
-    "all done",
-    "done",
-    "perfect",
-    "great",
-    "here is",
-    "here's",
-    "summary",
-    "the task is",
-    "the work is",
-    "task complete",
-    "i have completed the task",
-    "i've completed the task",
-    "i have finished",
-    "i've finished",
-    "everything is",
-    "everything passes",
-    "tests:",
-    "checks:",
-    "all tests",
-    "all the tests",
-    "the tests pass",
-    "all checks",
-    "the following",
-    "let me",
-    "let's",
-    "now i",
-    "i look",
-    "i am looking",
-    "i'm looking",
-    "i'll",
-    "i will",
-    "i am going to",
-    "i'm going to",
-    "i need to",
-    "i start",
-    "i read",
-    "i check",
-    "i see",
-    "looking at",
-    "first, i",
-    "first i",
-    "next, i",
-    "okay",
-    "ok,",
-];
+const EMPTY_WORDS: &str = "all done|done|perfect|great|here is|here's|summary|the task is|the work is|task complete|\
+    i have completed the task|i've completed the task|i have finished|i've finished|everything is|\
+    everything passes|tests:|checks:|all tests|all the tests|the tests pass|all checks|the following|\
+    let me|let's|now i|i look|i am looking|i'm looking|i'll|i will|i am going to|i'm going to|\
+    i need to|i start|i read|i check|i see|looking at|first, i|first i|next, i|okay|ok,";
 
 /// The start of the first meaningful sentence, or of the text.
 fn meaningful(text: &str) -> usize {
@@ -171,7 +130,7 @@ fn meaningful(text: &str) -> usize {
         let sentence = short_sentence(&text[at..]);
         let lower = sentence.to_lowercase();
         let empty = sentence.split_whitespace().count() < WORDS_MIN
-            || EMPTY_WORDS.iter().any(|words| lower.starts_with(words));
+            || EMPTY_WORDS.split('|').any(|words| lower.starts_with(words));
         if !empty {
             return at;
         }
@@ -234,7 +193,6 @@ pub fn first_prose(message: &str) -> String {
     text[meaningful(&text)..].to_owned()
 }
 
-/// The last paragraph of a message.
 pub fn last_paragraph(message: &str) -> String {
     message.rsplit("\n\n").map(str::trim).find(|part| !part.is_empty()).unwrap_or("").to_owned()
 }

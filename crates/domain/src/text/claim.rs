@@ -3,11 +3,9 @@
 /// What the agent's final message claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
-    /// The task is done.
     Promised,
     /// Its last line has the tag inside a sentence, which may be about the promise.
     NotOnOwnLine,
-    /// Nothing.
     None,
 }
 

@@ -1,6 +1,5 @@
 //! URLs of repos, issues and APIs.
 
-/// A repo on a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepoAddress {
     /// `github.com`, `ghe.example.com:8443`.
@@ -11,12 +10,9 @@ pub struct RepoAddress {
     pub name: String,
 }
 
-/// An issue on a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssueAddress {
-    /// Its repo.
     pub repo: RepoAddress,
-    /// Its number.
     pub number: u64,
 }
 
@@ -110,7 +106,6 @@ fn host_name(host: &str) -> &str {
     }
 }
 
-/// Whether a host is this machine.
 pub(crate) fn is_at_home(host: &str) -> bool {
     ralph_loop_http::is_loopback(host_name(host))
 }

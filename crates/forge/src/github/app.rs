@@ -18,10 +18,8 @@ use std::collections::BTreeMap;
 /// A token with less time left is renewed before the next call.
 const MARGIN: SignedDuration = SignedDuration::from_mins(5);
 
-/// An App's identity.
 #[derive(Clone)]
 pub struct AppKey {
-    /// Its id, or client id.
     pub id: String,
     /// Its private key: PEM, PKCS#1 as GitHub gives it, or PKCS#8.
     pub pem: String,
@@ -185,7 +183,6 @@ impl App {
         Ok(issued.permissions.get("contents").is_some_and(|level| level == "write"))
     }
 
-    /// The author name of its comments.
     pub fn login(&self, http: &ApiClient) -> Result<Option<String>> {
         #[derive(Deserialize)]
         struct AppInfo {

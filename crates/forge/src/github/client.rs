@@ -40,7 +40,6 @@ pub(crate) enum Repeat {
 
 #[derive(Debug, Clone)]
 pub(crate) struct ApiRequest {
-    /// What is tried, as text.
     pub what: String,
     pub method: Method,
     pub url: String,
@@ -89,15 +88,12 @@ impl ApiResponse {
     }
 }
 
-/// The source of bearer tokens.
 pub(crate) trait TokenSource {
     /// The bearer token; `refused` is one that the host has just rejected.
     fn token(&self, http: &ApiClient, refused: Option<&str>) -> Result<String>;
-    /// Whether it can get another token.
     fn renews(&self) -> bool;
 }
 
-/// The API of one repo.
 pub(crate) struct ApiClient {
     client: Client,
     backoff: Backoff,
@@ -307,7 +303,6 @@ fn moved(from: &str, to: &str) -> Option<String> {
     (to.origin() == from.origin()).then(|| to.to_string())
 }
 
-/// The query of the next page.
 fn next_query(link: &str) -> Option<&str> {
     let next = link.split(',').find(|part| part.contains("rel=\"next\""))?;
     let url = next.split_once('<')?.1.split_once('>')?.0;

@@ -31,12 +31,9 @@ pub(crate) use address::{host_of, serves};
 /// A push may take this long without its token expiring.
 const PUSH_MARGIN: SignedDuration = SignedDuration::from_mins(15);
 
-/// How to authenticate.
 #[derive(Clone)]
 pub enum GitHubAuth {
-    /// A personal access token, or a workflow's.
     Token(String),
-    /// A GitHub App.
     App(AppKey),
 }
 
@@ -73,10 +70,8 @@ impl GitHubAuth {
     }
 }
 
-/// Repo, URLs and authentication.
 #[derive(Debug, Clone)]
 pub struct GitHubOptions {
-    /// The repo.
     pub address: RepoAddress,
     /// The REST API: `https://api.github.com`, `https://HOST/api/v3`.
     pub api_url: String,
@@ -84,18 +79,14 @@ pub struct GitHubOptions {
     pub graphql_url: String,
     /// The push URL: `https://HOST/owner/name.git`.
     pub git_url: String,
-    /// Authentication.
     pub auth: GitHubAuth,
-    /// Time limit of one call.
     pub timeout: Duration,
     /// The wait before the second try; it doubles.
     pub backoff: Duration,
-    /// Proxy settings.
     pub proxy: ProxySettings,
 }
 
 impl GitHubOptions {
-    /// The conventional URLs of a host.
     pub fn new(address: RepoAddress, auth: GitHubAuth) -> Self {
         let api_url = address::api_url(&address.host);
         Self {
@@ -169,7 +160,6 @@ enum Login {
     App(Box<App>),
 }
 
-/// A repo on GitHub.
 pub struct GitHub {
     options: GitHubOptions,
     http: ApiClient,

@@ -148,11 +148,9 @@ pub(crate) struct WireEvent {
     pub dismissed_review: Option<WireDismissed>,
 }
 
-/// A dismissed review.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WireDismissed {
     pub review_id: u64,
-    /// Its old decision.
     #[serde(default)]
     pub state: String,
     #[serde(default)]
@@ -205,7 +203,6 @@ pub(crate) struct WireIssue {
     #[serde(default)]
     pub body: Option<String>,
     pub state: String,
-    /// Names, or objects with names.
     #[serde(default)]
     pub labels: Vec<Value>,
 }

@@ -28,7 +28,6 @@ pub(crate) struct PrFile {
     pub author: String,
     #[serde(default)]
     pub labels: Vec<String>,
-    /// Keeps fields that users added.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -68,7 +67,6 @@ pub(crate) struct ReviewFile {
     pub comments: Vec<LineComment>,
 }
 
-/// A line comment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct LineComment {
     pub path: String,
@@ -89,7 +87,6 @@ impl ReviewFile {
         }
     }
 
-    /// Its text and its line comments.
     pub fn comments_seen(&self, id: u64, at: Option<Timestamp>) -> Vec<Comment> {
         let comment = |id, body: &str| Comment {
             id,
@@ -111,7 +108,6 @@ impl ReviewFile {
     }
 }
 
-/// A check or a status.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CheckFile {
     /// Default: the file's name.

@@ -58,7 +58,6 @@ impl LocalForge {
         Ok(Self { name: root.display().to_string(), root, bare })
     }
 
-    /// Its folder.
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -32,7 +32,6 @@ impl LocalForge {
         self.write_review(number, author, state, body, lines)
     }
 
-    /// Dismisses a review.
     pub fn dismiss_review(&self, number: u64, author: &str) -> Result<(), ForgeError> {
         self.write_review(number, author, Verdict::Dismissed, "", &[])
     }
@@ -80,7 +79,6 @@ impl LocalForge {
         Ok(found.into_iter().map(|one| one.value.seen(one.id, one.at)).collect())
     }
 
-    /// The labels of a pull request.
     pub fn labels(&self, number: u64) -> Result<Vec<String>, ForgeError> {
         Ok(self.pr_file(number)?.labels)
     }
@@ -90,7 +88,6 @@ impl LocalForge {
         self.change(number, |file| file.state = PrState::Closed).map(|_| ())
     }
 
-    /// Reopens a closed pull request.
     pub fn reopen(&self, number: u64) -> Result<(), ForgeError> {
         self.change(number, |file| file.state = PrState::Open).map(|_| ())
     }
@@ -118,7 +115,6 @@ impl LocalForge {
         .map(|_| ())
     }
 
-    /// Sets a check of a commit.
     pub fn set_check(
         &self,
         commit: &str,

@@ -18,11 +18,8 @@ const FILE_MAX: u64 = 8 * 1024 * 1024;
 /// Held during a write.
 pub(crate) struct Held(#[expect(dead_code, reason = "dropping it lets go")] Flock<File>);
 
-/// A stored file.
 pub(crate) struct StoredFile<T> {
-    /// Its number, or one derived from its name.
     pub id: u64,
-    /// When it was last written.
     pub at: Option<Timestamp>,
     pub value: T,
 }

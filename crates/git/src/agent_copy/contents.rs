@@ -19,7 +19,6 @@ const DEPTH_MAX: usize = 8;
 /// How much of the repo's history the agent can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum History {
-    /// What the start commit reaches.
     #[default]
     Start,
     /// Every object of the user's repo: other branches, the stash, what was never committed.
@@ -31,7 +30,6 @@ pub enum History {
 pub struct CopyContents {
     /// Ignored files and folders, as git's glob patterns from the top of the repo.
     pub include: Vec<String>,
-    /// The objects that the agent can read.
     pub history: History,
 }
 

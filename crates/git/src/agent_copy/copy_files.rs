@@ -23,7 +23,6 @@ const KEY_WITHIN: u64 = 64 * 1024;
 pub struct LeftOut {
     /// Ignored files and folders, and untracked files that look like secrets.
     pub withheld: Vec<PathBuf>,
-    /// Folders and files that exceed the bounds.
     pub too_much: Vec<PathBuf>,
 }
 

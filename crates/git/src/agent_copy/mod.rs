@@ -77,16 +77,13 @@ pub(crate) const OBJECTS: &str = "objects";
 /// Where a run keeps its records of the two repos; `None` means the repo's git folder.
 #[derive(Debug, Clone, Default)]
 pub struct CopyDirs {
-    /// For the user's repo.
     pub user: Option<PathBuf>,
-    /// For the agent's copy.
     pub agent: Option<PathBuf>,
 }
 
 /// The agent's copy of the user's repo, just made.
 #[derive(Debug)]
 pub struct AgentCopy {
-    /// Its top folder.
     pub top: PathBuf,
     /// Files of the user's tree that it lacks.
     pub left_out: LeftOut,
@@ -237,7 +234,6 @@ fn unfinished(origin: &Repo, user: &GitWorkspace, files: &FileStates) -> Result<
     Ok(found)
 }
 
-/// Removes the copy of a finished run and its records.
 pub fn remove(vars: &Vars, origin: &Path, run: &RunId, agent_copy: &Path, folders: &CopyDirs) {
     // A leftover only costs disk space.
     let _ = ralph_loop_safe_fs::remove_tree(agent_copy);

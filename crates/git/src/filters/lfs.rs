@@ -73,7 +73,6 @@ impl LfsStore {
         Ok(true)
     }
 
-    /// The file of a recorded pointer.
     pub(super) fn smudge(&self, path: &[u8], pointer: &Path) -> Result<PathBuf> {
         let bytes = ralph_loop_safe_fs::read_plain(pointer, u64::MAX);
         let bytes = bytes.map_err(|e| Error::file("read", pointer, e))?;

@@ -26,7 +26,6 @@ use std::sync::Arc;
 const ATTRIBUTES: &[&str] = &["filter", "text", "eol", "ident", "working-tree-encoding"];
 const LFS: &str = "lfs";
 
-/// The filters of a repo.
 #[derive(Debug, Clone)]
 pub(crate) struct Filters {
     repo: Repo,

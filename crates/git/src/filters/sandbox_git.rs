@@ -28,13 +28,10 @@ const NOTHING: &str = "* -filter -ident -text -eol -working-tree-encoding\n";
 /// A folder in which filters run, and what they need.
 #[derive(Debug)]
 pub struct FilterRoom<'a> {
-    /// The environment that programs are found with.
     pub vars: &'a Vars,
     /// The only folder that the command sees of the engine, and can change. It starts there.
     pub folder: &'a Path,
-    /// Programs that it starts.
     pub programs: &'a [PathBuf],
-    /// The command.
     pub argv: &'a [&'a str],
 }
 

@@ -45,7 +45,6 @@ pub(crate) struct Target<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
     Folder(&'a Path),
-    /// In the repo, as git checks it out.
     Objects,
 }
 

@@ -13,7 +13,6 @@ pub(crate) const HANDED: &str = "handed";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Branch {
-    /// No branch, or nothing new for it.
     Unmoved,
     At(String),
     /// The user has moved it, so it stays there.

@@ -10,7 +10,6 @@ const OF_A_COMMIT: &[&str] = &["pre-commit", "prepare-commit-msg", "commit-msg",
 /// Hooks that didn't run on a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserHooks {
-    /// Their names.
     pub names: Vec<String>,
     /// Those that the commits changed, or whose folder they changed: look at them before you run them.
     pub changed: Vec<String>,

@@ -51,7 +51,6 @@ pub struct HandBack {
 }
 
 impl HandBack {
-    /// Opens both sides of a run.
     pub fn new(
         agent_copy: Repo,
         user: Repo,

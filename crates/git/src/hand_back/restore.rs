@@ -23,36 +23,27 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestoreAction {
-    /// It was changed.
     Rewrite,
-    /// It was created.
     Delete,
-    /// It was deleted.
     Recreate,
 }
 
 /// One file that a restore brings back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoreChange {
-    /// Its path below the top folder.
     pub path: PathBuf,
-    /// What happens to it.
     pub action: RestoreAction,
 }
 
-/// Which files a restore brings back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestoreScope {
-    /// Those that are as the run left them.
     OfRun,
     /// Every file that changed since the start, the user's edits included.
     Everything,
 }
 
-/// What a restore would do.
 #[derive(Debug, Clone, Default)]
 pub struct RestorePlan {
     /// The files it changes, in path order.
@@ -64,12 +55,10 @@ pub struct RestorePlan {
     pub yours: Vec<PathBuf>,
 }
 
-/// What a restore did.
 #[derive(Debug, Clone)]
 pub struct Restored {
     /// The commit with the files as they were just before, on `refs/ralph/<run>/before-restore`.
     pub saved: CommitId,
-    /// What was restored and what was left alone.
     pub plan: RestorePlan,
 }
 

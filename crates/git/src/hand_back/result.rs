@@ -34,10 +34,8 @@ pub struct RunCommits {
     result: String,
 }
 
-/// How a result is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApplyMode<'a> {
-    /// To the files, uncommitted.
     Files,
     /// As one commit with this message on the current branch.
     Squash(&'a str),
@@ -47,7 +45,6 @@ pub enum ApplyMode<'a> {
     Branch(&'a str),
 }
 
-/// What was done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ApplyReport {
     /// The commits that were made, oldest first.
@@ -456,9 +453,7 @@ fn refuse_in_the_way(paths: &BTreeSet<PathBuf>, run: &RunId) -> Result<()> {
 /// The user's uncommitted changes when a run began: its sessions saw them, and no commit of the run holds them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserChanges {
-    /// The tree of the commit with these changes.
     pub tree: String,
-    /// The changed files.
     pub files: Vec<String>,
 }
 
@@ -478,7 +473,6 @@ impl UserChanges {
         Ok((!files.is_empty()).then_some(Self { tree, files }))
     }
 
-    /// Writes them into a checkout of that commit, uncommitted. Idempotent.
     pub fn write_to(checkout: &Repo, run: &RunId, commit: &CommitId, tree: &str) -> Result<()> {
         let changes = tree_changes(&checkout.git(), commit.as_str(), tree)?;
         let files: Vec<Difference<'_>> =

@@ -27,7 +27,6 @@ impl ObjectFormat {
     pub fn is_empty(self) -> bool {
         false
     }
-    /// The name git uses.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Sha1 => "sha1",

@@ -84,12 +84,9 @@ impl Objects {
     }
 }
 
-/// Who makes a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitIdentity {
-    /// The author's name.
     pub name: String,
-    /// The email address.
     pub email: String,
 }
 

@@ -72,20 +72,21 @@ const KEPT: &[&str] = &[
 ];
 const KEPT_PREFIXES: &[&str] = &["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_", "GIT_AUTHOR_", "GIT_COMMITTER_"];
 
-/// Which settings a git reads.
 #[derive(Debug, Clone)]
 enum Config {
-    /// The user's.
     User,
     /// Those that the engine wrote into the git folder.
     Folder,
     /// Those of the engine's folder `common`, in place of the repo's. It exists as long as `_kept`.
-    View { common: PathBuf, network: bool, _kept: Arc<dyn Any + Send + Sync> },
+    View {
+        common: PathBuf,
+        network: bool,
+        _kept: Arc<dyn Any + Send + Sync>,
+    },
     /// None: the engine's folder could not be made.
     Broken(String),
 }
 
-/// Runs git on a tree.
 #[derive(Debug, Clone)]
 pub struct Git {
     vars: Vars,
@@ -107,12 +108,10 @@ impl UserGit {
         Self(Git::new(vars, Some(git_dir.to_owned()), git_dir.to_owned(), Config::User))
     }
 
-    /// Sets another deadline per command.
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self(self.0.with_timeout(timeout))
     }
 
-    /// Starts building a command.
     pub fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> GitCall {
         self.0.call(args)
     }
@@ -147,12 +146,10 @@ impl Git {
         Self::new(vars, Some(git_dir.to_owned()), work_tree.to_owned(), config)
     }
 
-    /// Git that fails with this reason.
     pub(crate) fn broken(vars: &Vars, why: String) -> Self {
         Self::new(vars, None, PathBuf::from("/"), Config::Broken(why))
     }
 
-    /// Sets another deadline per command.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -189,7 +186,6 @@ impl Git {
         own
     }
 
-    /// Starts building a command.
     pub fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> GitCall {
         let args: Vec<OsString> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
         GitCall {

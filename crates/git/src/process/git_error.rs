@@ -2,18 +2,13 @@
 
 use std::fmt;
 
-/// How a git command failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitFailure {
     /// `git` isn't installed.
     NotInstalled,
-    /// It couldn't be started or watched.
     CannotStart(String),
-    /// It exited with this code.
     Exited(i32),
-    /// A signal ended it.
     Signaled(i32),
-    /// It exceeded its deadline.
     TimedOut,
 }
 
@@ -29,15 +24,12 @@ impl fmt::Display for GitFailure {
     }
 }
 
-/// A git command failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("`git {args}` {kind}{}{stderr}", if stderr.is_empty() { "" } else { ": " })]
 pub struct GitError {
     /// Its arguments, without the hardening.
     pub args: String,
-    /// How it failed.
     pub kind: GitFailure,
-    /// The last lines of standard error.
     pub stderr: String,
     /// What to do next, if known.
     pub hint: Option<String>,

@@ -56,7 +56,6 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Its command lines.
     pub(crate) fn commands(&self) -> impl Iterator<Item = &str> {
         let is_command = |key: &str| ["clean", "smudge", "process"].contains(&key);
         self.settings.iter().filter(move |(key, _)| is_command(key)).map(|(_, command)| command.as_str())
@@ -119,7 +118,6 @@ impl Settings {
         self.some(is_of_files)
     }
 
-    /// What git on a tree gets.
     pub(crate) fn of_tree(&self) -> String {
         text(self.some(|key| is_of_files(key) || is_of_repo(key)))
     }

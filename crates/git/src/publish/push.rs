@@ -240,12 +240,10 @@ pub(crate) fn fetch_commits(repo: &Repo, from: &Repo, commits: &[(String, String
     fetch(repo, &path_remote(room.path()), &names)
 }
 
-/// A path that is a repo, as a remote.
 pub fn path_remote(path: &Path) -> GitRemote {
     GitRemote { url: path.display().to_string(), login: None }
 }
 
-/// The branches of a remote.
 pub fn remote_branches(vars: &Vars, remote: &GitRemote) -> Result<Vec<String>> {
     let room = RemoteGit::empty(vars, ObjectFormat::Sha1)?;
     let call = room.git().call(["ls-remote", "--heads", "--", &remote.url]);

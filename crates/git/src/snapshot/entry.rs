@@ -117,7 +117,6 @@ pub(crate) fn parse_ls_files(output: &[u8]) -> Vec<TreeEntry> {
     output.split(|b| *b == 0).filter_map(entry).collect()
 }
 
-/// How git records a regular file.
 pub(crate) fn file_mode(meta: &std::fs::Metadata) -> u32 {
     let is_program = std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o100 != 0;
     if is_program { 0o100_755 } else { 0o100_644 }

@@ -26,18 +26,15 @@ pub enum Category {
     Cloud,
     Database,
     Guard,
-    /// Input that the guard can't parse.
     Unreadable,
 }
 
 /// Why something was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The category of danger.
     pub category: Category,
     /// An excerpt of the command or file, as the guard understood it.
     pub what: String,
-    /// The reason.
     pub why: String,
 }
 

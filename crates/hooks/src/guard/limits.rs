@@ -7,7 +7,6 @@ pub const BYTES_MAX: usize = 48 * 1024;
 pub const DEPTH_MAX: usize = 12;
 /// Scripts within scripts (`sh -c`, `eval`, functions).
 pub const CALLS_MAX: usize = 16;
-/// Total commands checked.
 pub const STEPS_MAX: usize = 3000;
 /// Brackets, quotes and operators, at which the parser backtracks.
 pub const MARKS_MAX: usize = 6000;

@@ -26,7 +26,6 @@ const TIME_MAX: Duration = Duration::from_secs(2);
 /// The parser's stack grows with a command's nesting.
 const STACK: usize = 8 * 1024 * 1024;
 
-/// Judges tool calls.
 #[derive(Debug, Clone)]
 pub struct Guard {
     paths: PathRules,
@@ -39,12 +38,10 @@ impl Guard {
         Self { paths, allow }
     }
 
-    /// Why a tool call is refused.
     pub fn judge(&self, tool: &str, input: &Value) -> Option<Refusal> {
         tools::judge(&self.paths, &self.allow, tool, input)
     }
 
-    /// Why a shell command is refused.
     pub fn judge_command(&self, command: &str) -> Option<Refusal> {
         tools::command(&self.paths, &self.allow, command)
     }

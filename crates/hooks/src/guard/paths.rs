@@ -10,26 +10,19 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Guards {
-    /// Being read.
     Reading,
     /// Being passed to a program that may change it.
     Naming,
-    /// Being changed.
     Writing,
-    /// Being removed or changed with all its content.
     Removing,
 }
 
 pub type PathClass = (Category, &'static str);
 
-/// The folders of a session.
 #[derive(Debug, Clone, Default)]
 pub struct PathRules {
-    /// The user's home.
     pub home: String,
-    /// The project.
     pub project: String,
-    /// Where commands start.
     pub cwd: String,
     /// The guard's own files and folders: the binary, its state and its settings.
     pub own: Vec<String>,

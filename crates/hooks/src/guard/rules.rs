@@ -100,7 +100,6 @@ pub struct Secrets {
     pub caches: Vec<String>,
 }
 
-/// The arguments that a program changes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -115,7 +114,6 @@ pub struct Change {
     pub removes: bool,
 }
 
-/// Which operands are changed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Targets {
@@ -183,7 +181,6 @@ impl Rules {
         RULES.as_ref()
     }
 
-    /// Why a call is refused.
     pub fn judge(&self, call: &Call<'_>) -> Option<Refusal> {
         self.group.iter().find_map(|group| {
             let found = group.rules.iter().find(|rule| rule.matches(call))?;
@@ -196,7 +193,6 @@ impl Rules {
         Some(Refusal::new(found.category, format!("{name}={value}"), &found.why))
     }
 
-    /// Whether a name is on a list of programs.
     pub fn is(&self, list: &[String], name: &str) -> bool {
         matches_any(list, name)
     }
@@ -247,7 +243,6 @@ pub struct Call<'a> {
     pub args: Vec<String>,
     /// Options, one by one: `-rf` also as `-r` and `-f`, and with the next word as `-o=FILE`.
     pub options: Vec<String>,
-    /// Arguments that are neither options nor their values.
     pub operands: Vec<String>,
     pub stdin: &'a str,
     pub at: CallSite<'a>,

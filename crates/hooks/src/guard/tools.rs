@@ -9,12 +9,10 @@ use super::shell::Shell;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// Arguments that hold a command.
 const COMMANDS: &[&str] =
     &["command", "cmd", "script", "shell", "commandline", "command_line", "bash", "commands", "chars"];
 /// Arguments that hold code of another language, or a statement.
 const CODE: &[&str] = &["code", "sql", "query", "statement"];
-/// Arguments that name files.
 const PATHS: &[&str] = &[
     "file_path",
     "filepath",

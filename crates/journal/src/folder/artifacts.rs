@@ -69,12 +69,9 @@ pub struct OutputLog {
     failed: Option<std::io::Error>,
 }
 
-/// A finished log.
 #[derive(Debug, Clone)]
 pub struct FinishedLog {
-    /// Its digest.
     pub digest: Digest,
-    /// Its size.
     pub bytes: u64,
     /// Bytes of the middle that were left out.
     pub dropped: u64,
@@ -102,7 +99,6 @@ impl OutputLog {
         }
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }

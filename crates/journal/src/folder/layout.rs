@@ -14,15 +14,12 @@ impl RalphDir {
     pub fn of(workspace: &Path) -> Self {
         Self(workspace.join(".ralph"))
     }
-    /// The folder itself.
     pub fn path(&self) -> &Path {
         &self.0
     }
-    /// A file in it.
     pub fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
-    /// The repo's configuration.
     pub fn config(&self) -> PathBuf {
         self.join("config.json")
     }
@@ -30,19 +27,16 @@ impl RalphDir {
     pub fn state(&self) -> PathBuf {
         self.join("state.json")
     }
-    /// Resting agents, for users.
     pub fn cooldowns(&self) -> PathBuf {
         self.join("cooldowns.json")
     }
-    /// The lock of runs whose record is in here (an older layout).
+    /// The lock of runs whose record is in here.
     pub fn lock(&self) -> PathBuf {
         self.join("lock")
     }
-    /// The marker for hooks.
     pub fn active(&self) -> PathBuf {
         self.join("active.json")
     }
-    /// Where a run is shown, or its record in an older layout.
     pub fn run(&self, run: &RunId) -> RunDir {
         RunDir(self.0.join("runs").join(run.as_str()))
     }
@@ -59,7 +53,6 @@ impl RalphDir {
     }
 }
 
-/// One run's record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir(PathBuf);
 
@@ -68,28 +61,23 @@ impl RunDir {
     pub fn at(path: &Path) -> Self {
         Self(path.to_owned())
     }
-    /// The folder itself.
     pub fn path(&self) -> &Path {
         &self.0
     }
-    /// The `.ralph/` that contains it, if any (an older layout, or a copy).
+    /// The `.ralph/` that contains it, if any (a copy).
     pub fn ralph_dir(&self) -> Option<RalphDir> {
         let dir = self.0.parent().filter(|runs| runs.ends_with("runs"))?.parent()?;
         dir.ends_with(".ralph").then(|| RalphDir(dir.to_owned()))
     }
-    /// The journal.
     pub fn events(&self) -> PathBuf {
         self.0.join("events.jsonl")
     }
-    /// The index of the journal.
     pub fn index(&self) -> PathBuf {
         self.0.join("events.idx")
     }
-    /// The run's live output.
     pub fn live(&self) -> PathBuf {
         self.0.join("live.jsonl")
     }
-    /// The rotated part of it.
     pub fn live_before(&self) -> PathBuf {
         self.0.join("live.1.jsonl")
     }
@@ -97,7 +85,6 @@ impl RunDir {
     pub fn wake(&self) -> PathBuf {
         self.0.join("wake")
     }
-    /// Snapshot of the run's state.
     pub fn state(&self) -> PathBuf {
         self.0.join("state.json")
     }
@@ -135,11 +122,9 @@ impl RunDir {
     pub fn grown(&self) -> PathBuf {
         self.0.join("grown")
     }
-    /// The frozen spec.
     pub fn spec(&self) -> PathBuf {
         self.0.join("spec.json")
     }
-    /// User controls.
     pub fn inbox(&self) -> PathBuf {
         self.0.join("inbox.jsonl")
     }
@@ -155,20 +140,14 @@ impl RunDir {
     pub fn removed_guardrails(&self) -> PathBuf {
         self.0.join("guardrails.removed")
     }
-    /// The proof.
     pub fn proof(&self) -> PathBuf {
         self.0.join("proof.json")
     }
-    /// The folder of all iterations.
     pub fn iterations(&self) -> PathBuf {
         self.0.join("iterations")
     }
-    /// One iteration's folder.
     pub fn iteration(&self, number: u32) -> PathBuf {
         self.iterations().join(number.to_string())
-    }
-    pub(crate) fn next_iteration(&self) -> PathBuf {
-        self.grown().join("next-iteration")
     }
     /// Creates the folder and its parents, for this user only.
     pub fn create(&self) -> Result<(), JournalError> {
@@ -201,11 +180,9 @@ impl StateHome {
             (None, None) => None,
         }
     }
-    /// A given folder.
     pub fn at(path: &Path) -> Self {
         Self(path.to_owned())
     }
-    /// The folder itself.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -213,7 +190,6 @@ impl StateHome {
     pub fn seal(&self, run: &RunId) -> PathBuf {
         self.0.join("seals").join(format!("{run}.jsonl"))
     }
-    /// The id of this machine.
     pub fn machine_id(&self) -> PathBuf {
         self.0.join("machine-id")
     }
@@ -221,7 +197,6 @@ impl StateHome {
     pub fn registration(&self, run: &RunId) -> PathBuf {
         self.0.join("runs").join(format!("{run}.json"))
     }
-    /// A run's record.
     pub fn record(&self, run: &RunId) -> RunDir {
         RunDir(self.0.join("runs").join(run.as_str()))
     }
@@ -237,19 +212,14 @@ impl StateHome {
         use std::os::unix::ffi::OsStrExt as _;
         self.0.join("folders").join(format!("{}.runs", Digest::of(folder.as_os_str().as_bytes())))
     }
-    pub(crate) fn all_listed(&self) -> PathBuf {
-        self.0.join("folders").join("all-listed")
-    }
     fn of_folder(&self, folder: &Path, what: &str) -> PathBuf {
         use std::os::unix::ffi::OsStrExt as _;
         let digest = Digest::of(settled(folder).as_os_str().as_bytes());
         self.0.join("folders").join(format!("{digest}.{what}"))
     }
-    /// The folder of all entries.
     pub fn registrations(&self) -> PathBuf {
         self.0.join("runs")
     }
-    /// Where worktrees and clones are created.
     pub fn workspace(&self, run: &RunId) -> PathBuf {
         self.0.join("workspaces").join(run.as_str())
     }

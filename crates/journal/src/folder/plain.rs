@@ -6,7 +6,6 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Opens a regular file for reading.
 pub fn read(path: &Path) -> io::Result<File> {
     regular(OpenOptions::new().read(true), path)
 }

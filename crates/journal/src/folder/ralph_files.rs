@@ -66,15 +66,9 @@ impl RalphDir {
         self.read("config.json", CONFIG_MAX).map(|text| Digest::of(&text))
     }
 
-    /// Replaces a file atomically.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), JournalError> {
         let written = self.make(name).and_then(|dir| dir.write(name, bytes));
         written.map_err(|e| JournalError::file("write", &self.join(name), e))
-    }
-
-    /// Links an anonymous file into place atomically.
-    pub(crate) fn put(&self, name: &str, file: &File) -> io::Result<()> {
-        self.make(name)?.put(name, file)
     }
 
     /// Appends to a log for users; rotates a full one to `NAME.1`.

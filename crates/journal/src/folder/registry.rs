@@ -7,27 +7,19 @@ use crate::folder::layout::{RalphDir, RunDir, StateHome};
 use jiff::Timestamp;
 use ralph_loop_protocol::id::RunId;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// One run's entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registration {
-    /// The run.
     pub run_id: RunId,
-    /// Short name of its task.
     pub title: String,
-    /// The user's folder it was started from.
     pub origin: PathBuf,
     /// The folder of the agent's tree, with `.ralph/` in it.
     pub workspace: PathBuf,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// Folder of the journal's spare links, if its record is in the workspace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spare: Option<PathBuf>,
-    /// Its record; left out if it is in the `.ralph/` of the workspace (an older layout, or a copied folder).
+    /// Its record; left out for a copied folder, whose `.ralph/` shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<PathBuf>,
 }
@@ -37,7 +29,6 @@ impl Registration {
     pub fn ralph_dir(&self) -> RalphDir {
         RalphDir::of(&self.workspace)
     }
-    /// The run's record.
     pub fn run_dir(&self) -> RunDir {
         match &self.record {
             Some(record) => RunDir::at(record),
@@ -48,13 +39,11 @@ impl Registration {
     pub fn git_folder(&self) -> Option<PathBuf> {
         self.record.as_ref().map(|record| RunDir::at(record).git())
     }
-    /// Whether the record is still there.
     pub fn exists(&self) -> bool {
-        self.run_dir().spec().is_file() || self.spare.as_ref().is_some_and(|s| s.join("spec.json").is_file())
+        self.run_dir().spec().is_file()
     }
 }
 
-/// Writes a run's entry.
 pub fn register(home: &StateHome, entry: &Registration) -> Result<(), JournalError> {
     // First: a listed id without an entry is skipped, but an unlisted entry would be missed.
     for folder in folders_of(entry) {
@@ -64,7 +53,6 @@ pub fn register(home: &StateHome, entry: &Registration) -> Result<(), JournalErr
     write_atomic(&home.registration(&entry.run_id), &text)
 }
 
-/// One run's entry.
 pub fn find(home: &StateHome, run: &RunId) -> Option<Registration> {
     serde_json::from_slice(&std::fs::read(home.registration(run)).ok()?).ok()
 }
@@ -95,16 +83,9 @@ pub fn ids(home: &StateHome) -> Vec<RunId> {
 /// The entries of runs that work in a folder or were started from it, oldest first. The cost depends on these runs,
 /// not on all runs.
 pub fn of_folder(home: &StateHome, folder: &Path) -> Vec<Registration> {
-    let mut found: Vec<Registration> = match list_all_once(home) {
-        Ok(()) => {
-            let listed: BTreeSet<RunId> = listed(home, folder).into_iter().collect();
-            listed.iter().filter_map(|run| find(home, run)).collect()
-        }
-        // If nothing can be written, checks every entry.
-        Err(_) => all(home),
-    };
-    found.retain(|entry| entry.origin == folder || entry.workspace == folder);
-    found
+    let listed: BTreeSet<RunId> = listed(home, folder).into_iter().collect();
+    let entries = listed.iter().filter_map(|run| find(home, run));
+    entries.filter(|entry| entry.origin == folder || entry.workspace == folder).collect()
 }
 
 fn folders_of(entry: &Registration) -> BTreeSet<&Path> {
@@ -129,24 +110,6 @@ fn list(home: &StateHome, folder: &Path, runs: &[RunId]) -> Result<(), JournalEr
     add().map_err(|e| JournalError::file("append to", &path, e))
 }
 
-/// Lists the runs that were registered before lists existed.
-fn list_all_once(home: &StateHome) -> Result<(), JournalError> {
-    let done = home.all_listed();
-    if done.is_file() {
-        return Ok(());
-    }
-    let mut lists: BTreeMap<PathBuf, Vec<RunId>> = BTreeMap::new();
-    for entry in all(home) {
-        for folder in folders_of(&entry) {
-            lists.entry(folder.to_owned()).or_default().push(entry.run_id.clone());
-        }
-    }
-    for (folder, runs) in &lists {
-        list(home, folder, runs)?;
-    }
-    write_atomic(&done, b"")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,7 +123,6 @@ mod tests {
             origin: origin.into(),
             workspace: workspace.into(),
             created_at: Timestamp::UNIX_EPOCH,
-            spare: None,
         }
     }
 
@@ -190,13 +152,10 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_found_without_lists_and_after_a_torn_line() {
+    fn runs_are_found_after_a_torn_line() {
         let folder = tempfile::tempdir().unwrap();
         let home = StateHome::at(folder.path());
-        let old = entry(&home, "20260101-000001-aaaa", "/a", "/a");
-        std::fs::create_dir_all(home.registrations()).unwrap();
-        std::fs::write(home.registration(&old.run_id), serde_json::to_vec(&old).unwrap()).unwrap();
-        assert_eq!(ids_of(&home, "/a"), ["20260101-000001-aaaa"]);
+        register(&home, &entry(&home, "20260101-000001-aaaa", "/a", "/a")).unwrap();
         std::fs::write(home.folder_runs(Path::new("/a")), "\n20260101-000001-aaaa\n\n2026010").unwrap();
         register(&home, &entry(&home, "20260101-000002-bbbb", "/a", "/a")).unwrap();
         assert_eq!(ids_of(&home, "/a"), ["20260101-000001-aaaa", "20260101-000002-bbbb"]);

@@ -5,7 +5,6 @@ use crate::error::JournalError;
 use crate::folder::artifacts::{write_atomic, write_durable};
 use crate::folder::layout::{RalphDir, RunDir};
 use crate::folder::plain;
-use crate::journal::ahead::FilesAhead;
 use crate::journal::places::RunPaths;
 use crate::journal::read::read_known;
 use ralph_loop_domain::state::RunState;
@@ -20,27 +19,17 @@ const SPEC_MAX: u64 = 64 * 1024 * 1024;
 /// The content of `state.json`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Format version.
     pub version: u32,
-    /// The status word.
     pub status: String,
     /// How many event kinds its writer knew. A newer one may have folded unknown events.
     #[serde(default)]
     pub kinds: usize,
-    /// The length of the journal at this state.
     pub journal_bytes: u64,
-    /// The state.
     pub state: RunState,
 }
 
 /// Writes `state.json` into the record, and a copy for users into `.ralph/`.
-pub fn save(
-    files: &FilesAhead,
-    dir: &RalphDir,
-    run: &RunDir,
-    state: &RunState,
-    journal_bytes: u64,
-) -> Result<(), JournalError> {
+pub fn save(dir: &RalphDir, run: &RunDir, state: &RunState, journal_bytes: u64) -> Result<(), JournalError> {
     #[derive(Serialize)]
     struct Borrowed<'a> {
         version: u32,
@@ -67,7 +56,7 @@ pub fn save(
             let _ = std::fs::remove_file(&spare);
         }
     }
-    files.show(dir, "state.json", &text)
+    dir.write("state.json", &text)
 }
 
 /// The state of a run for a reader: the run's snapshot, if any, then the tail of the journal.
@@ -94,7 +83,6 @@ pub fn load(run: &RunDir) -> Result<RunState, JournalError> {
     replay(run, spec)
 }
 
-/// The state from the journal alone.
 pub fn replay(run: &RunDir, spec: RunSpec) -> Result<RunState, JournalError> {
     replay_to(run, spec, Seq(u64::MAX))
 }
@@ -131,9 +119,8 @@ pub fn sealed_spec(places: &RunPaths) -> Option<RunSpec> {
 
 /// The frozen spec that was journaled with `digest`, from any copy; `None` if there is none.
 pub fn find_spec(places: &RunPaths, digest: &Digest) -> Option<Vec<u8>> {
-    let spare = places.spare.as_ref().map(|dir| dir.join("spec.json"));
     let kept = || places.elsewhere.as_ref().and_then(|elsewhere| elsewhere.spec().ok().flatten());
-    [Some(places.dir.spec()), places.sealed_spec(), spare]
+    [Some(places.dir.spec()), places.sealed_spec()]
         .into_iter()
         .flatten()
         .filter_map(|path| std::fs::read(path).ok())
@@ -141,7 +128,6 @@ pub fn find_spec(places: &RunPaths, digest: &Digest) -> Option<Vec<u8>> {
         .find(|text| Digest::of(text) == *digest)
 }
 
-/// The frozen definition of a run.
 pub fn read_spec(run: &RunDir) -> Result<RunSpec, JournalError> {
     let path = run.spec();
     let text = match plain::read_bounded(&path, SPEC_MAX) {

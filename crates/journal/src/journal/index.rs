@@ -11,7 +11,6 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// Events between two marks.
 pub const EVERY: u64 = 256;
 /// Marks for a hundred million events.
 const INDEX_MAX: u64 = 16 * 1024 * 1024;

@@ -10,12 +10,9 @@ use std::sync::Arc;
 /// The paths of a journal's files.
 #[derive(Debug, Clone)]
 pub struct RunPaths {
-    /// The run's folder.
     pub dir: RunDir,
     /// The sealed copy, if there is a path for one.
     pub seal: Option<PathBuf>,
-    /// A folder below `.git` for the spare links, if the record is in the workspace (an older layout).
-    pub spare: Option<PathBuf>,
     /// Where the run is sealed instead, if not on this machine.
     pub elsewhere: Option<Arc<dyn SealSource>>,
 }
@@ -30,12 +27,6 @@ impl RunPaths {
             return Some(elsewhere.seal());
         }
         self.seal.as_deref().map(|path| Box::new(FileSeal::at(path)) as Box<dyn Seal>)
-    }
-    pub(crate) fn spare_events(&self) -> Option<PathBuf> {
-        self.spare.as_ref().map(|dir| dir.join("events.jsonl"))
-    }
-    pub(crate) fn spare_spec(&self) -> Option<PathBuf> {
-        self.spare.as_ref().map(|dir| dir.join("spec.json"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Repairs a journal: missing links, a lost or torn tail, foreign edits.
+//! Repairs a journal: a lost or torn tail, foreign edits.
 
 use crate::error::JournalError;
 use crate::journal::places::{RunPaths, open_append};
@@ -9,20 +9,6 @@ use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as 
 use std::path::{Path, PathBuf};
 
 const COPY: usize = 64 * 1024;
-
-pub(crate) fn relink_missing(places: &RunPaths) {
-    for (spare, path) in
-        [(places.spare_events(), places.dir.events()), (places.spare_spec(), places.dir.spec())]
-    {
-        if let Some(spare) = spare
-            && !path.exists()
-            && spare.is_file()
-            && places.dir.create().is_ok()
-        {
-            let _ = std::fs::hard_link(spare, path);
-        }
-    }
-}
 
 /// Completes the journal from its sealed copy, which has `sealed_len` bytes. The journal must be a prefix of it.
 pub(crate) fn heal(path: &Path, seal: &dyn Seal, sealed_len: u64) -> Result<u64, JournalError> {
@@ -96,9 +82,5 @@ pub fn restore_from_seal(places: &RunPaths) -> Result<PathBuf, JournalError> {
     let fresh = path.with_extension("fresh");
     std::fs::copy(&seal, &fresh).map_err(|e| JournalError::file("copy", &seal, e))?;
     std::fs::rename(&fresh, &path).map_err(|e| JournalError::file("write", &path, e))?;
-    if let Some(spare) = places.spare_events() {
-        let _ = std::fs::remove_file(&spare);
-        let _ = std::fs::hard_link(&path, &spare);
-    }
     Ok(aside)
 }

@@ -16,11 +16,9 @@ pub type Settle = Box<dyn FnMut() -> io::Result<()> + Send>;
 /// Implementations guarantee: [`Seal::read`] returns what [`Seal::append`] has taken, byte for byte, in this process
 /// and in later ones; no other process writes to it while the run's lock is held.
 pub trait Seal: Send + std::fmt::Debug {
-    /// Its path, for messages.
     fn place(&self) -> PathBuf;
     /// How many bytes are sealed; `None` if there is no sealed copy yet.
     fn head(&self) -> io::Result<Option<u64>>;
-    /// Everything sealed, from the beginning.
     fn read(&self) -> io::Result<Box<dyn Read + '_>>;
     /// Adds `bytes` after the first `at`: all of them, or none and an error. Creates a missing copy.
     fn append(&mut self, bytes: &[u8], at: u64) -> io::Result<()>;
@@ -36,11 +34,8 @@ pub trait Seal: Send + std::fmt::Debug {
 
 /// Remote storage that seals a run, for the run's holder. It is required: what it refuses doesn't happen.
 pub trait SealSource: Send + Sync + std::fmt::Debug {
-    /// The journal's sealed copy.
     fn seal(&self) -> Box<dyn Seal>;
-    /// Saves the present frozen spec.
     fn keep_spec(&self, text: &[u8]) -> io::Result<()>;
-    /// The last saved spec.
     fn spec(&self) -> io::Result<Option<Vec<u8>>>;
     /// The lease's epoch; every later lease has a larger one.
     fn epoch(&self) -> Epoch;
@@ -48,7 +43,6 @@ pub trait SealSource: Send + Sync + std::fmt::Debug {
     fn is_held(&self) -> bool;
 }
 
-/// A sealed copy in a file.
 #[derive(Debug)]
 pub struct FileSeal {
     path: PathBuf,

@@ -8,12 +8,10 @@ use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// A line of the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JournalLine {
     /// The raw line without its end: an event of a newer version keeps its text.
     pub text: String,
-    /// The parsed event.
     pub event: Event,
 }
 
@@ -28,9 +26,7 @@ pub(crate) struct Tail {
 }
 
 enum LineRead {
-    /// An event that wasn't returned yet.
     New(Box<JournalLine>),
-    /// A returned one.
     Seen,
     /// Not the expected line: the file isn't the one we took it for.
     Foreign(String),

@@ -135,7 +135,6 @@ fn last_record(mut file: &File) -> Option<LiveRecord> {
     bytes.split(|b| *b == b'\n').rev().find_map(|line| serde_json::from_slice(line).ok())
 }
 
-/// Whether a file of this length ends with a whole line.
 pub(crate) fn ends_whole(file: &File, length: u64) -> bool {
     let mut last = [0];
     file.read_exact_at(&mut last, length - 1).is_ok() && last == *b"\n"

@@ -13,14 +13,12 @@ pub const LIVE_MAX: u64 = 1024 * 1024;
 pub struct LiveRecord {
     /// Its number, from 1 without gaps over the life of a run.
     pub n: u64,
-    /// When it began.
     pub at: Timestamp,
     /// The last event before it.
     pub seq: Seq,
     /// The current iteration; 0 if there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub iteration: u32,
-    /// What it is.
     #[serde(flatten)]
     pub body: LivePayload,
 }
@@ -31,43 +29,28 @@ pub struct LiveRecord {
 pub enum LivePayload {
     /// A piece of the agent's text; pieces of one text are consecutive.
     Text {
-        /// The piece.
         text: String,
     },
-    /// Output of the agent's process on stderr.
     Stderr {
-        /// The piece.
         text: String,
     },
-    /// The agent's activity, in one line.
     Activity {
-        /// The line.
         text: String,
     },
-    /// The agent uses a tool.
     ToolCall {
-        /// The tool.
         name: String,
-        /// Its target, in one line.
         what: String,
     },
-    /// A tool's result.
     ToolResult {
-        /// Whether it worked.
         ok: bool,
-        /// Its beginning, in one line.
         text: String,
     },
-    /// Output of a check.
     CheckOutput {
-        /// The check.
         check: String,
-        /// The piece.
         text: String,
     },
     /// What the session has used so far.
     Tokens {
-        /// Its tokens.
         #[serde(flatten)]
         tokens: Tokens,
         /// Their cost by the price list, if the model is in it.

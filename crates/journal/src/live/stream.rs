@@ -20,23 +20,18 @@ const MOST: usize = 2048;
 /// Shortest and longest time between two checks while waiting.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(15), Duration::from_millis(150));
 
-/// Where to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamStart {
     /// With the first event, and all live output that is still kept.
     Beginning,
     /// With the event of this number, and the live output since the one before it.
     From(Seq),
-    /// With what comes from now on.
     Tail,
-    /// Where another reader stopped.
     After(Cursor),
 }
 
-/// A reader's position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Cursor {
-    /// The last event.
     pub seq: Seq,
     /// The number of the last live record.
     pub live: u64,
@@ -45,15 +40,12 @@ pub struct Cursor {
 /// One item of a run's stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamItem {
-    /// Something happened.
     Event(Box<JournalLine>),
-    /// Live output.
     Live(LiveRecord),
     /// So many live records were rotated away before they were read. Events are never missed.
     Missed(u64),
 }
 
-/// Reads one run.
 #[derive(Debug)]
 pub struct RunStream {
     events: Tail,

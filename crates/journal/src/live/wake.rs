@@ -17,7 +17,6 @@ use std::time::Duration;
 /// Longest path that fits a socket address everywhere.
 const ADDRESS_MAX: usize = 100;
 
-/// The driver's end.
 #[derive(Debug)]
 pub struct Waker {
     socket: UnixDatagram,

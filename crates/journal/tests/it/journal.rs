@@ -8,7 +8,6 @@ use ralph_loop_journal::folder::artifacts;
 use ralph_loop_journal::folder::artifacts::{LOG_HEAD, LOG_TAIL, OutputLog};
 use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_journal::folder::snapshot;
-use ralph_loop_journal::journal::ahead::FilesAhead;
 use ralph_loop_journal::journal::{Integrity, Journal, RunPaths};
 use ralph_loop_journal::live::follow::Follower;
 use ralph_loop_journal::lock::{self, LockError, LockHolder, RunLock};
@@ -35,12 +34,8 @@ fn folder() -> Folder {
     let run = dir.run(&RunId::from("r1"));
     run.create().unwrap();
     std::fs::write(run.spec(), serde_json::to_vec_pretty(&spec(temp.path())).unwrap()).unwrap();
-    let places = RunPaths {
-        dir: run,
-        seal: Some(temp.path().join("outside/seals/r1.jsonl")),
-        spare: Some(temp.path().join("repo/.git/ralph/r1")),
-        elsewhere: None,
-    };
+    let places =
+        RunPaths { dir: run, seal: Some(temp.path().join("outside/seals/r1.jsonl")), elsewhere: None };
     Folder { _temp: temp, dir, places }
 }
 
@@ -89,7 +84,7 @@ fn reopen(places: &RunPaths) -> (Journal, Vec<Event>, ralph_loop_journal::journa
 #[test]
 fn journal_cut_at_any_byte_opens_with_every_whole_event() {
     let f = folder();
-    let places = RunPaths { seal: None, spare: None, ..f.places.clone() };
+    let places = RunPaths { seal: None, ..f.places.clone() };
     drop(write(&places, 5));
     let whole = std::fs::read(places.dir.events()).unwrap();
     for cut in 0..=whole.len() {
@@ -147,7 +142,7 @@ fn edited_journal_is_refused_with_the_position() {
 #[test]
 fn damage_in_the_middle_is_reported_with_its_line() {
     let f = folder();
-    let places = RunPaths { seal: None, spare: None, ..f.places.clone() };
+    let places = RunPaths { seal: None, ..f.places.clone() };
     drop(write(&places, 3));
     let text = std::fs::read_to_string(places.dir.events()).unwrap().replacen("event 2", "event \u{0}", 1);
     std::fs::write(places.dir.events(), text).unwrap();
@@ -158,7 +153,7 @@ fn damage_in_the_middle_is_reported_with_its_line() {
 #[test]
 fn newer_events_are_refused_with_line_and_reason() {
     let f = folder();
-    let places = RunPaths { seal: None, spare: None, ..f.places.clone() };
+    let places = RunPaths { seal: None, ..f.places.clone() };
     drop(write(&places, 2));
     let path = places.dir.events();
     let newer = "{\"seq\":3,\"at\":\"2026-11-15T12:00:00Z\",\"kind\":\"teleported\",\"to\":\"mars\"}\n";
@@ -215,7 +210,6 @@ fn git_clean_between_processes_loses_nothing() {
     drop(write(&f.places, 3));
     std::fs::remove_dir_all(f.dir.path()).unwrap();
     assert_eq!(reopen(&f.places).1.len(), 3);
-    assert!(f.places.dir.spec().is_file());
 }
 
 #[test]
@@ -292,8 +286,7 @@ fn a_snapshot_gives_the_same_state_as_a_replay_and_a_damaged_one_is_not_used() {
     let mut journal = write(&f.places, 2);
     let spec = snapshot::read_spec(&f.places.dir).unwrap();
     let mut state = snapshot::replay(&f.places.dir, spec.clone()).unwrap();
-    snapshot::save(&FilesAhead::start(&f.places.dir), &f.dir, &f.places.dir, &state, journal.bytes())
-        .unwrap();
+    snapshot::save(&f.dir, &f.places.dir, &state, journal.bytes()).unwrap();
     let body = EventBody::CooldownSet { agent: "a".into(), until: Timestamp::MAX, reason: "limit".into() };
     state.apply(&journal.append(body, Timestamp::UNIX_EPOCH).unwrap());
     let load = || snapshot::load(&f.places.dir).unwrap();

@@ -70,7 +70,7 @@ struct Folder {
 fn folder() -> Folder {
     let temp = tempfile::tempdir().unwrap();
     let dir = RalphDir::of(&temp.path().join("repo")).run(&"r1".into());
-    let places = RunPaths { dir, seal: None, spare: None, elsewhere: None };
+    let places = RunPaths { dir, seal: None, elsewhere: None };
     Folder { _temp: temp, places, seal: Elsewhere::default() }
 }
 

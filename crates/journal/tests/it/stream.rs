@@ -28,7 +28,7 @@ fn run_in(folder: &Path) -> RunDir {
 }
 
 fn journal(run: &RunDir) -> Journal {
-    let places = RunPaths { dir: run.clone(), seal: None, spare: None, elsewhere: None };
+    let places = RunPaths { dir: run.clone(), seal: None, elsewhere: None };
     Journal::create(places, Arc::new(Redactor::default())).unwrap()
 }
 
@@ -132,7 +132,7 @@ fn late_reader_starts_at_a_valid_mark() {
         );
     }
     // The next writer rebuilds the marks.
-    let places = RunPaths { dir: run.clone(), seal: None, spare: None, elsewhere: None };
+    let places = RunPaths { dir: run.clone(), seal: None, elsewhere: None };
     let (mut again, _) = Journal::open(places, Arc::new(Redactor::default()), &mut |_| {}).unwrap();
     assert_eq!(std::fs::read_to_string(run.index()).unwrap(), marks);
     append(&mut again, index::EVERY as usize);

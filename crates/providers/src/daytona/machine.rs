@@ -48,7 +48,7 @@ impl DaytonaMachine {
 
     /// Waits until it runs, starting it if it is stopped.
     pub fn start_from(&self, http: &VendorClient, mut now: SandboxDto) -> Result<(), ProviderError> {
-        let end = Instant::now() + self.options.start_limit;
+        let begun = Instant::now();
         loop {
             match now.state() {
                 "started" => return Ok(()),
@@ -61,17 +61,9 @@ impl DaytonaMachine {
                 "error" | "build_failed" | "destroyed" | "destroying" => return Err(now.unusable()),
                 _ => {}
             }
-            self.tick(http, end, "start a sandbox")?;
+            http.tick(begun, self.options.start_limit, "start a sandbox")?;
             now = self.fetch(http)?;
         }
-    }
-
-    fn tick(&self, http: &VendorClient, end: Instant, what: &str) -> Result<(), ProviderError> {
-        if Instant::now() >= end {
-            let limit = self.options.start_limit;
-            return Err(ProviderError::TimedOut { vendor: VENDOR, what: what.into(), limit });
-        }
-        http.pause(self.options.backoff.min(Duration::from_secs(1)), &mut never_stop)
     }
 }
 
@@ -173,7 +165,7 @@ impl Machine for DaytonaMachine {
     }
 
     fn stop(&self, http: &VendorClient) -> Result<(), ProviderError> {
-        let end = Instant::now() + self.options.start_limit;
+        let begun = Instant::now();
         let mut asked = false;
         loop {
             let now = self.fetch(http)?;
@@ -188,7 +180,7 @@ impl Machine for DaytonaMachine {
                 }
                 _ => {}
             }
-            self.tick(http, end, "stop a sandbox")?;
+            http.tick(begun, self.options.start_limit, "stop a sandbox")?;
         }
     }
 

@@ -1,6 +1,7 @@
 //! The data types of Daytona's API.
 
 use super::{DaytonaOptions, VENDOR};
+use crate::cloud::{addresses_and_domains, sandbox_name};
 use crate::error::ProviderError;
 use crate::http::VendorRequest;
 use ralph_loop_domain::ports::{LABEL_OURS, LABEL_RUN, SandboxInfo, SandboxSpec};
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 /// A sandbox in the API; only used fields.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SandboxDto {
+pub struct SandboxDto {
     pub id: String,
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
@@ -51,7 +52,6 @@ impl SandboxDto {
             id: self.id,
         }
     }
-    /// The error for its state.
     pub fn unusable(&self) -> ProviderError {
         let reason = self.error_reason.as_deref().unwrap_or_default();
         let reason = if reason.is_empty() {
@@ -114,10 +114,6 @@ pub(crate) fn call(options: &DaytonaOptions, what: &str, method: Method, path: &
     }
 }
 
-pub(crate) fn name(run: &RunId) -> String {
-    format!("ralph-{run}")
-}
-
 /// The body that creates a sandbox. `volumes` are ids with their paths inside.
 pub(crate) fn create(
     spec: &SandboxSpec,
@@ -127,7 +123,7 @@ pub(crate) fn create(
     let unsupported =
         |what: &str, hint| Err(ProviderError::Unsupported { vendor: VENDOR, what: what.to_owned(), hint });
     let sized = spec.resources != ralph_loop_domain::ports::Resources::default();
-    let mut body = json!({ "name": name(&spec.run), "labels": spec.all_labels(), "env": spec.env });
+    let mut body = json!({ "name": sandbox_name(&spec.run), "labels": spec.all_labels(), "env": spec.env });
     let image = match (&spec.image, &spec.snapshot) {
         (Some(_), Some(_)) => return unsupported("take an image and a snapshot", "name one of them"),
         (None, None) => options.dockerfile.as_ref(),
@@ -163,14 +159,11 @@ pub(crate) fn create(
     if let Some(idle) = spec.auto_stop {
         body["autoStopInterval"] = json!(idle.as_secs().div_ceil(60));
     }
-    let (addresses, domains): (Vec<&String>, Vec<&String>) =
-        spec.allowed_hosts.iter().partition(|host| is_address(host));
-    let joined = |list: Vec<&String>| list.into_iter().map(String::as_str).collect::<Vec<_>>().join(",");
-    if !addresses.is_empty() {
-        body["networkAllowList"] = json!(joined(addresses));
-    }
-    if !domains.is_empty() {
-        body["domainAllowList"] = json!(joined(domains));
+    let (addresses, domains) = addresses_and_domains(&spec.allowed_hosts);
+    for (key, hosts) in [("networkAllowList", addresses), ("domainAllowList", domains)] {
+        if !hosts.is_empty() {
+            body[key] = json!(hosts.join(","));
+        }
     }
     if !volumes.is_empty() {
         let list = volumes.iter().map(|(id, path)| json!({ "volumeId": id, "mountPath": path }));
@@ -183,10 +176,6 @@ pub(crate) fn create(
 fn dockerfile(image: &str) -> String {
     let written = image.lines().any(|line| line.trim_start().to_ascii_uppercase().starts_with("FROM "));
     if written { image.to_owned() } else { format!("FROM {}\n", image.trim()) }
-}
-
-fn is_address(host: &str) -> bool {
-    host.split('/').next().unwrap_or_default().parse::<std::net::IpAddr>().is_ok()
 }
 
 #[cfg(test)]

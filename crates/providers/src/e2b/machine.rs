@@ -23,7 +23,6 @@ const USER: &str = "Basic dXNlcjo=";
 pub(crate) struct E2bMachine {
     options: E2bOptions,
     id: String,
-    /// Renewed when the sandbox wakes.
     access: Mutex<Access>,
     lifetime: Duration,
 }

@@ -5,15 +5,13 @@ mod connect;
 mod machine;
 mod wire;
 
+use crate::cloud::{CloudProvider, Vendor, filled, pages};
 use crate::error::ProviderError;
-use crate::http::{VendorClient, VendorRequest};
+use crate::http::{VendorClient, VendorRequest, never_stop};
 use crate::price::Prices;
 use crate::sandbox::{CloudSandbox, ORPHAN_AFTER};
 use machine::E2bMachine;
-use ralph_loop_domain::ports::{
-    Capabilities, LABEL_OURS, LABEL_RUN, ManagedSandbox, Resources, SandboxError, SandboxInfo,
-    SandboxProvider, SandboxSpec,
-};
+use ralph_loop_domain::ports::{LABEL_OURS, LABEL_RUN, ManagedSandbox, Resources, SandboxInfo, SandboxSpec};
 use ralph_loop_http::{Method, ProxySettings};
 use ralph_loop_protocol::display::text::percent_encoded;
 use ralph_loop_protocol::id::RunId;
@@ -23,20 +21,19 @@ use std::time::Duration;
 use wire::{Access, Known};
 
 pub(crate) const VENDOR: &str = "e2b";
-const PAGES_MAX: usize = 50;
+
+/// Creates E2B sandboxes.
+pub type E2b = CloudProvider<E2bOptions>;
 
 /// Connection settings for E2B.
 #[derive(Clone)]
 pub struct E2bOptions {
-    /// The key.
     pub key: String,
-    /// The API URL.
     pub api_url: String,
     /// The sandboxes' URL; default: the vendor's.
     pub sandbox_url: Option<String>,
     /// The domain for ports, if a sandbox has none.
     pub domain: String,
-    /// The default template.
     pub template: String,
     /// How long a sandbox lives without contact, unless the spec says otherwise.
     pub lifetime: Duration,
@@ -46,7 +43,6 @@ pub struct E2bOptions {
     pub orphan_after: Duration,
     /// The vendor's list prices, if known.
     pub prices: Option<Prices>,
-    /// Proxy settings.
     pub proxy: ProxySettings,
 }
 
@@ -78,7 +74,7 @@ impl E2bOptions {
 
     /// From the variables of the vendor's SDK: `E2B_API_KEY`, `E2B_DOMAIN`, `E2B_API_URL`, `E2B_SANDBOX_URL`.
     pub fn from_env(look: &dyn Fn(&str) -> Option<String>) -> Result<Self, ProviderError> {
-        let said = |name: &str| look(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        let said = |name: &str| filled(look, name);
         let variable = "E2B_API_KEY";
         let mut options = Self::new(said(variable).ok_or(ProviderError::NoKey { vendor: VENDOR, variable })?);
         if let Some(domain) = said("E2B_DOMAIN") {
@@ -94,35 +90,9 @@ impl E2bOptions {
     }
 }
 
-/// The provider.
-#[derive(Debug)]
-pub struct E2b {
-    options: E2bOptions,
-}
-
-impl E2b {
-    /// Stores the options; makes no calls yet.
-    pub fn new(options: E2bOptions) -> Self {
-        Self { options }
-    }
-
-    fn http(&self) -> Result<VendorClient, ProviderError> {
-        VendorClient::new(
-            VENDOR,
-            vec![self.options.key.clone()],
-            self.options.backoff,
-            self.options.proxy.clone(),
-        )
-    }
-
+impl E2bOptions {
     fn call(&self, what: &str, method: Method, path: &str) -> VendorRequest {
-        wire::call(&self.options, what, method, path)
-    }
-
-    fn find(&self, http: &VendorClient, id: &str) -> Result<Option<Known>, ProviderError> {
-        let path = format!("/sandboxes/{}", percent_encoded(id));
-        let found: Option<Known> = http.json_or_none(self.call("look for a sandbox", Method::GET, &path))?;
-        Ok(found.filter(Known::is_ours))
+        wire::call(self, what, method, path)
     }
 
     fn all(&self, http: &VendorClient, filter: &[(&str, &str)]) -> Result<Vec<Known>, ProviderError> {
@@ -130,56 +100,18 @@ impl E2b {
         let pairs: Vec<String> =
             filter.iter().map(|(k, v)| format!("{}={}", percent_encoded(k), percent_encoded(v))).collect();
         let filter = percent_encoded(&pairs.join("&"));
-        let mut found = Vec::new();
-        let mut next: Option<String> = None;
-        for _ in 0..PAGES_MAX {
+        let mut found = pages(|cursor| {
             let mut path = format!("/v2/sandboxes?metadata={filter}&state=running,paused&limit=100");
-            if let Some(next) = &next {
+            if let Some(next) = cursor {
                 path.push_str(&format!("&nextToken={}", percent_encoded(next)));
             }
             let call = self.call("list sandboxes", Method::GET, &path);
-            let answer = http.send(&call, &mut crate::http::never_stop)?;
+            let answer = http.send(&call, &mut never_stop)?;
             let page: Vec<Known> = http.understood(&call.what, &answer.body)?;
-            found.extend(page.into_iter().filter(Known::is_ours));
-            next = answer.header("x-next-token").filter(|token| !token.is_empty()).map(str::to_owned);
-            if next.is_none() {
-                break;
-            }
-        }
+            Ok((page, answer.header("x-next-token").map(str::to_owned)))
+        })?;
+        found.retain(Known::is_ours);
         Ok(found)
-    }
-
-    fn of_run(&self, http: &VendorClient, run: &RunId) -> Result<Option<Known>, ProviderError> {
-        let all = self.all(http, &[(LABEL_OURS, "true"), (LABEL_RUN, run.as_str())])?;
-        Ok(all.into_iter().find(|found| found.run().as_ref() == Some(run)))
-    }
-
-    /// Creates or wakes a sandbox. A failed try may have created it, so each begins with a lookup.
-    fn make(
-        &self,
-        http: &VendorClient,
-        spec: &SandboxSpec,
-        lifetime: Duration,
-    ) -> Result<Access, ProviderError> {
-        for (name, _) in &spec.volumes {
-            self.volume(http, name)?;
-        }
-        let body = wire::create(spec, &self.options, lifetime)?;
-        let mut tries = 0;
-        loop {
-            if let Some(found) = self.of_run(http, &spec.run)?
-                && let Some(access) = machine::connect(http, &self.options, &found.id, lifetime)?
-            {
-                return Ok(access);
-            }
-            tries += 1;
-            let call = self.call("create a sandbox", Method::POST, "/sandboxes").json(body.clone());
-            match http.json(&call.limit(Duration::from_secs(120)).once()) {
-                Ok(made) => return Ok(made),
-                Err(error) if error.passes() && tries < 5 => http.pause_after(&error, tries)?,
-                Err(error) => return Err(error),
-            }
-        }
     }
 
     /// Creates a volume if missing.
@@ -189,79 +121,74 @@ impl E2b {
             return Ok(());
         }
         let call = self.call("make a volume", Method::POST, "/volumes").json(json!({ "name": name }));
-        http.send(&call, &mut crate::http::never_stop).map(drop)
+        http.send(&call, &mut never_stop).map(drop)
+    }
+}
+
+impl Vendor for E2bOptions {
+    const NAME: &'static str = VENDOR;
+    /// The template defines the size.
+    const SIZES: bool = false;
+    type Found = Known;
+    type Awake = Access;
+
+    fn client(&self) -> Result<VendorClient, ProviderError> {
+        VendorClient::new(VENDOR, vec![self.key.clone()], self.backoff, self.proxy.clone())
+    }
+
+    fn find(&self, http: &VendorClient, id: &str) -> Result<Option<Known>, ProviderError> {
+        let path = format!("/sandboxes/{}", percent_encoded(id));
+        let found: Option<Known> = http.json_or_none(self.call("look for a sandbox", Method::GET, &path))?;
+        Ok(found.filter(Known::is_ours))
+    }
+
+    fn of_run(&self, http: &VendorClient, run: &RunId) -> Result<Option<Known>, ProviderError> {
+        let all = self.all(http, &[(LABEL_OURS, "true"), (LABEL_RUN, run.as_str())])?;
+        Ok(all.into_iter().find(|found| found.run().as_ref() == Some(run)))
+    }
+
+    fn wake(
+        &self,
+        http: &VendorClient,
+        found: Known,
+        lifetime: Option<Duration>,
+    ) -> Result<Option<Access>, ProviderError> {
+        machine::connect(http, self, &found.id, lifetime.unwrap_or(self.lifetime))
+    }
+
+    fn creation(&self, http: &VendorClient, spec: &SandboxSpec) -> Result<VendorRequest, ProviderError> {
+        for (name, _) in &spec.volumes {
+            self.volume(http, name)?;
+        }
+        let body = wire::create(spec, self, spec.auto_stop.unwrap_or(self.lifetime))?;
+        Ok(self.call("create a sandbox", Method::POST, "/sandboxes").json(body))
     }
 
     fn open(
         &self,
         mut http: VendorClient,
         access: Access,
-        lifetime: Duration,
+        lifetime: Option<Duration>,
     ) -> Result<Box<dyn ManagedSandbox>, ProviderError> {
         for secret in [&access.envd_access_token, &access.traffic_access_token].into_iter().flatten() {
             http.hide(secret);
         }
-        let machine = E2bMachine::new(self.options.clone(), access, lifetime);
+        let machine = E2bMachine::new(self.clone(), access, lifetime.unwrap_or(self.lifetime));
         let home = machine.home(&http)?;
-        Ok(Box::new(CloudSandbox::open(machine, http, &home, self.options.orphan_after)?))
-    }
-}
-
-impl SandboxProvider for E2b {
-    fn name(&self) -> &'static str {
-        VENDOR
+        Ok(Box::new(CloudSandbox::open(machine, http, &home, self.orphan_after)?))
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            streaming: true,
-            separate_stderr: true,
-            stdin: true,
-            parallel: true,
-            stop_start: true,
-            preview: true,
-            network_policy: true,
-            snapshots: true,
-            volumes: true,
-            // The template defines the size.
-            resources: false,
-            file_modes: true,
-        }
-    }
-
-    fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn ManagedSandbox>, SandboxError> {
-        let http = self.http()?;
-        let lifetime = spec.auto_stop.unwrap_or(self.options.lifetime);
-        let access = self.make(&http, spec, lifetime)?;
-        Ok(self.open(http, access, lifetime)?)
-    }
-
-    /// Wakes it if it was paused.
-    fn attach(&self, id: &str) -> Result<Option<Box<dyn ManagedSandbox>>, SandboxError> {
-        let http = self.http()?;
-        let lifetime = self.options.lifetime;
-        let Some(found) = self.find(&http, id)? else { return Ok(None) };
-        match machine::connect(&http, &self.options, &found.id, lifetime)? {
-            None => Ok(None),
-            Some(access) => Ok(Some(self.open(http, access, lifetime)?)),
-        }
-    }
-
-    fn list(&self) -> Result<Vec<SandboxInfo>, SandboxError> {
-        let all = self.all(&self.http()?, &[(LABEL_OURS, "true")])?;
+    fn list(&self, http: &VendorClient) -> Result<Vec<SandboxInfo>, ProviderError> {
+        let all = self.all(http, &[(LABEL_OURS, "true")])?;
         Ok(all.into_iter().map(Known::info).collect())
     }
 
-    fn destroy(&self, id: &str) -> Result<(), SandboxError> {
-        let http = self.http()?;
-        match self.find(&http, id)? {
-            None => Ok(()),
-            Some(found) => Ok(machine::destroy(&http, &self.options, &found.id)?),
-        }
+    fn destroy(&self, http: &VendorClient, found: &Known) -> Result<(), ProviderError> {
+        machine::destroy(http, self, &found.id)
     }
 
     fn hourly(&self, resources: &Resources) -> Option<Usd> {
         let usual = Resources { vcpu: Some(2.0), memory_gib: Some(0.5), disk_gib: None };
-        self.options.prices.map(|prices| prices.hourly(resources, &usual))
+        self.prices.map(|prices| prices.hourly(resources, &usual))
     }
 }

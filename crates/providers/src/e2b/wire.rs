@@ -11,9 +11,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A sandbox in a list.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Known {
+pub struct Known {
     #[serde(rename = "sandboxID")]
     pub id: String,
     #[serde(default)]
@@ -44,10 +43,9 @@ impl Known {
     }
 }
 
-/// How to reach a sandbox.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Access {
+pub struct Access {
     #[serde(rename = "sandboxID")]
     pub id: String,
     #[serde(default)]

@@ -69,7 +69,7 @@ impl VercelMachine {
 
     /// Waits until the session runs; returns its folder.
     pub fn ready(&self, http: &VendorClient, mut found: SandboxWithSession) -> Result<String, ProviderError> {
-        let end = Instant::now() + self.options.start_limit;
+        let begun = Instant::now();
         loop {
             match found.session.status.as_str() {
                 "running" => {
@@ -80,18 +80,10 @@ impl VercelMachine {
                     let (id, state) = (self.name.clone(), found.session.status);
                     return Err(ProviderError::State { vendor: VENDOR, id, state, reason: String::new() });
                 }
-                _ => self.tick(http, end, "start a sandbox")?,
+                _ => http.tick(begun, self.options.start_limit, "start a sandbox")?,
             }
             found = http.json(&get_sandbox(&self.options, &self.name, true))?;
         }
-    }
-
-    fn tick(&self, http: &VendorClient, end: Instant, what: &str) -> Result<(), ProviderError> {
-        if Instant::now() >= end {
-            let limit = self.options.start_limit;
-            return Err(ProviderError::TimedOut { vendor: VENDOR, what: what.into(), limit });
-        }
-        http.pause(self.options.backoff.min(Duration::from_secs(1)), &mut never_stop)
     }
 }
 
@@ -148,7 +140,7 @@ impl Machine for VercelMachine {
     }
 
     fn stop(&self, http: &VendorClient) -> Result<(), ProviderError> {
-        let end = Instant::now() + self.options.start_limit;
+        let begun = Instant::now();
         let mut asked = false;
         loop {
             let found: SandboxWithSession = http.json(&get_sandbox(&self.options, &self.name, false))?;
@@ -160,7 +152,7 @@ impl Machine for VercelMachine {
                     let call = wire::call(&self.options, "stop a sandbox", Method::POST, &path);
                     http.send(&call.limit(Duration::from_secs(180)), &mut never_stop)?;
                 }
-                _ => self.tick(http, end, "stop a sandbox")?,
+                _ => http.tick(begun, self.options.start_limit, "stop a sandbox")?,
             }
         }
     }

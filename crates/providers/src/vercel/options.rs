@@ -1,6 +1,7 @@
 //! Connection settings for Vercel.
 
 use super::VENDOR;
+use crate::cloud::filled;
 use crate::error::ProviderError;
 use crate::price::Prices;
 use crate::sandbox::ORPHAN_AFTER;
@@ -10,16 +11,11 @@ use ralph_loop_http::ProxySettings;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Connection settings for Vercel.
 #[derive(Clone)]
 pub struct VercelOptions {
-    /// The token.
     pub token: String,
-    /// The billed team.
     pub team: String,
-    /// The project of the sandboxes.
     pub project: String,
-    /// The API URL.
     pub api_url: String,
     /// Published ports; the vendor allows few.
     pub ports: Vec<u16>,
@@ -27,13 +23,11 @@ pub struct VercelOptions {
     pub lifetime: Duration,
     /// The first wait between tries; later ones double.
     pub backoff: Duration,
-    /// How long a sandbox may take to start.
     pub start_limit: Duration,
     /// A command inside is ended after this long without contact.
     pub orphan_after: Duration,
     /// The vendor's list prices, if known.
     pub prices: Option<Prices>,
-    /// Proxy settings.
     pub proxy: ProxySettings,
 }
 
@@ -67,7 +61,7 @@ impl VercelOptions {
     /// From the variables: `VERCEL_TOKEN` with `VERCEL_TEAM_ID` and `VERCEL_PROJECT_ID`, or `VERCEL_OIDC_TOKEN`,
     /// which names both.
     pub fn from_env(look: &dyn Fn(&str) -> Option<String>) -> Result<Self, ProviderError> {
-        let said = |name: &str| look(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        let said = |name: &str| filled(look, name);
         let proxy = || ProxySettings::from_vars(look);
         if let Some(token) = said("VERCEL_TOKEN") {
             let wanted = |variable| said(variable).ok_or(ProviderError::NoKey { vendor: VENDOR, variable });

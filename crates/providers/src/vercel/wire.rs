@@ -1,6 +1,7 @@
 //! The data types of Vercel's API.
 
 use super::{VENDOR, VercelOptions};
+use crate::cloud::{addresses_and_domains, sandbox_name};
 use crate::error::ProviderError;
 use crate::http::VendorRequest;
 use jiff::Timestamp;
@@ -19,7 +20,7 @@ const TAGS_MAX: usize = 5;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SandboxDto {
+pub struct SandboxDto {
     pub name: String,
     pub status: String,
     #[serde(default)]
@@ -41,20 +42,20 @@ impl SandboxDto {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Session {
+pub struct Session {
     pub id: String,
     pub status: String,
     pub cwd: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Route {
+pub struct Route {
     pub url: String,
     pub port: u16,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct SandboxWithSession {
+pub struct SandboxWithSession {
     pub sandbox: SandboxDto,
     pub session: Session,
     #[serde(default)]
@@ -88,10 +89,6 @@ pub(crate) fn call(options: &VercelOptions, what: &str, method: Method, path: &s
     VendorRequest::new(what, method, url).header("authorization", format!("Bearer {}", options.token))
 }
 
-pub(crate) fn name(run: &RunId) -> String {
-    format!("ralph-{run}")
-}
-
 /// Processors for a size: each has its memory.
 pub(crate) fn vcpus(resources: &Resources) -> Option<u32> {
     let of_memory = resources.memory_gib.map(|gib| gib / GIB_PER_VCPU);
@@ -118,7 +115,7 @@ pub(crate) fn create(
     }
     let lifetime = spec.auto_stop.unwrap_or(options.lifetime);
     let mut body = json!({
-        "projectId": options.project, "name": name(&spec.run), "persistent": true, "tags": tags, "env": spec.env,
+        "projectId": options.project, "name": sandbox_name(&spec.run), "persistent": true, "tags": tags, "env": spec.env,
         "ports": options.ports, "timeout": u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX),
     });
     let mut path = "/v3/sandboxes";
@@ -139,10 +136,7 @@ pub(crate) fn create(
         body["resources"] = json!({ "vcpus": vcpus });
     }
     if !spec.allowed_hosts.is_empty() {
-        let is_address =
-            |host: &&String| host.split('/').next().is_some_and(|h| h.parse::<std::net::IpAddr>().is_ok());
-        let (addresses, domains): (Vec<&String>, Vec<&String>) =
-            spec.allowed_hosts.iter().partition(is_address);
+        let (addresses, domains) = addresses_and_domains(&spec.allowed_hosts);
         body["networkPolicy"] = json!({ "allow": domains });
         if !addresses.is_empty() {
             body["networkPolicy"]["subnets"] = json!({ "allow": addresses });

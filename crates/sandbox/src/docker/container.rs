@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-/// A sandbox in a container.
 #[derive(Debug, Clone)]
 pub struct DockerSandbox {
     engine: Arc<Engine>,

@@ -2,6 +2,7 @@
 
 use super::http::{self, Address, Connection, Reply, Request};
 use ralph_loop_domain::ports::SandboxError;
+use ralph_loop_protocol::display::text::percent_encoded as escape;
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -248,15 +249,4 @@ fn finished(what: &str, reply: &Reply) -> Result<(), SandboxError> {
             Err(SandboxError::Broken(format!("{what}: {error}")))
         }
     }
-}
-
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
 }

@@ -3,6 +3,7 @@
 use super::engine::Engine;
 use super::frames::Frames;
 use super::http::Connection;
+use crate::shell::output::{HeldOutput, KeptOutput};
 use crate::shell::tree::{self, ProcessScope};
 use crate::shell::{HELPER, MARK, ScriptOutput, Shell, new_mark, wrap};
 use ralph_loop_domain::ports::{ExecEnd, ExecOutcome, ExecRequest, ExecSink, SandboxError, Stdin, Stream};
@@ -21,8 +22,6 @@ const POLL_PAUSE: Duration = Duration::from_millis(50);
 /// How long the engine may take to notice an end, or to deliver the last output.
 const END_LIMIT: Duration = Duration::from_secs(20);
 const DRAIN_LIMIT: Duration = Duration::from_secs(3);
-/// The longest answer of one of our scripts; also the largest file that is read.
-const ANSWER_MAX: usize = 256 * 1024 * 1024;
 /// Processes beyond the limit, to have room for ending those that fill it.
 const ROOM: i64 = 64;
 const SCRIPT_LIMIT: Duration = Duration::from_secs(300);
@@ -65,7 +64,7 @@ impl ExecTarget<'_> {
         let busy = Busy::new(self.busy);
         let started = Instant::now();
         let mut running = self.begin(&argv, &request.env, &mark, &request.stdin)?;
-        let mut out = Output { sink, mark: &mark, held: Vec::new(), stderr_begun: false };
+        let mut out = HeldOutput::new(sink, &mark, false);
         let end = running.watch(self.engine, request, &mut out)?;
         let whose = || ProcessScope::Command { mark: &mark, alone: busy.alone() };
         if end.is_some() {
@@ -82,7 +81,7 @@ impl ExecTarget<'_> {
         if let Some(error) = wrap::refused(request, &mark, &out.held) {
             return Err(error);
         }
-        out.release();
+        out.release(Stream::Stderr);
         let survivors = if end.is_some() { 0 } else { survivors };
         Ok(ExecOutcome {
             end: end.unwrap_or(ExecEnd::Exited(state.code)),
@@ -152,10 +151,10 @@ impl Shell for ExecTarget<'_> {
         argv.extend(args.iter().map(|arg| (*arg).to_owned()));
         let stdin = if stdin.is_empty() { Stdin::Empty } else { Stdin::Bytes(stdin.to_vec()) };
         let mut running = self.begin(&argv, &[], HELPER, &stdin)?;
-        let mut kept = Kept::default();
+        let mut kept = KeptOutput::default();
         let deadline = Instant::now() + SCRIPT_LIMIT;
         loop {
-            let quiet = running.read(&mut |stream, bytes| kept.add(stream, bytes));
+            let quiet = running.read(&mut |stream, bytes| kept.output(stream, bytes));
             if (quiet || !running.open) && !self.engine.exec_state(&running.id)?.running {
                 break;
             }
@@ -167,29 +166,11 @@ impl Shell for ExecTarget<'_> {
         }
         let limit = Instant::now() + DRAIN_LIMIT;
         while running.open && Instant::now() < limit {
-            running.read(&mut |stream, bytes| kept.add(stream, bytes));
+            running.read(&mut |stream, bytes| kept.output(stream, bytes));
         }
         running.close();
         let code = self.engine.exec_state(&running.id)?.code;
         Ok(ScriptOutput { code, stdout: kept.stdout, stderr: kept.stderr })
-    }
-}
-
-#[derive(Default)]
-struct Kept {
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-    too_long: bool,
-}
-
-impl Kept {
-    fn add(&mut self, stream: Stream, bytes: &[u8]) {
-        let place = if stream == Stream::Stdout { &mut self.stdout } else { &mut self.stderr };
-        if place.len() + bytes.len() > ANSWER_MAX {
-            self.too_long = true;
-        } else {
-            place.extend_from_slice(bytes);
-        }
     }
 }
 
@@ -207,36 +188,6 @@ fn feed(stream: &Connection, stdin: &Stdin) -> std::io::Result<()> {
         stream.shutdown(Shutdown::Write);
     });
     Ok(())
-}
-
-/// Passes a command's output to the sink.
-struct Output<'a> {
-    sink: &'a mut dyn ExecSink,
-    mark: &'a str,
-    /// The start of standard error, which may be our own message that the command couldn't start.
-    held: Vec<u8>,
-    stderr_begun: bool,
-}
-
-impl Output<'_> {
-    fn take(&mut self, stream: Stream, bytes: &[u8]) {
-        if stream == Stream::Stderr && !self.stderr_begun {
-            self.held.extend_from_slice(bytes);
-            if !wrap::may_be_refusal(self.mark, &self.held) {
-                self.release();
-            }
-        } else {
-            self.sink.output(stream, bytes);
-        }
-    }
-
-    fn release(&mut self) {
-        self.stderr_begun = true;
-        let held = std::mem::take(&mut self.held);
-        if !held.is_empty() {
-            self.sink.output(Stream::Stderr, &held);
-        }
-    }
 }
 
 struct Running {
@@ -281,15 +232,15 @@ impl Running {
         &mut self,
         engine: &Engine,
         request: &ExecRequest,
-        out: &mut Output<'_>,
+        out: &mut HeldOutput<'_>,
     ) -> Result<Option<ExecEnd>, SandboxError> {
         let mut last_poll: Option<Instant> = None;
         loop {
-            let quiet = self.read(&mut |stream, bytes| out.take(stream, bytes));
+            let quiet = self.read(&mut |stream, bytes| out.output(stream, bytes));
             let now = Instant::now();
             if last_poll.is_none_or(|last| now.duration_since(last) >= POLL_PAUSE) {
                 last_poll = Some(now);
-                if let ControlFlow::Break(cause) = out.sink.poll() {
+                if let ControlFlow::Break(cause) = out.poll() {
                     return Ok(Some(ExecEnd::Stopped(cause)));
                 }
             }
@@ -310,7 +261,12 @@ impl Running {
     }
 
     /// Waits at most this long for its end; returns whether it ended.
-    fn wait(&mut self, engine: &Engine, limit: Duration, out: &mut Output<'_>) -> Result<bool, SandboxError> {
+    fn wait(
+        &mut self,
+        engine: &Engine,
+        limit: Duration,
+        out: &mut HeldOutput<'_>,
+    ) -> Result<bool, SandboxError> {
         let begun = Instant::now();
         loop {
             if !engine.exec_state(&self.id)?.running {
@@ -319,7 +275,7 @@ impl Running {
             if begun.elapsed() >= limit {
                 return Ok(false);
             }
-            self.read(&mut |stream, bytes| out.take(stream, bytes));
+            self.read(&mut |stream, bytes| out.output(stream, bytes));
             if !self.open {
                 pause();
             }
@@ -327,10 +283,10 @@ impl Running {
     }
 
     /// Reads the last output. All its processes are gone, so this ends soon.
-    fn drain(&mut self, out: &mut Output<'_>) {
+    fn drain(&mut self, out: &mut HeldOutput<'_>) {
         let limit = Instant::now() + DRAIN_LIMIT;
         while self.open && Instant::now() < limit {
-            self.read(&mut |stream, bytes| out.take(stream, bytes));
+            self.read(&mut |stream, bytes| out.output(stream, bytes));
         }
         self.close();
     }

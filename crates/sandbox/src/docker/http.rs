@@ -15,14 +15,11 @@ use std::time::Duration;
 const BODY_MAX: u64 = 64 * 1024 * 1024;
 const HEAD_MAX: u64 = 64 * 1024;
 
-/// Where an engine listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// A socket of this machine.
     Unix(PathBuf),
     /// A plain port, `host:port`.
     Tcp(String),
-    /// A port behind TLS.
     Tls {
         /// `host:port`.
         host: String,
@@ -91,7 +88,6 @@ impl Connection {
         }
     }
 
-    /// Closes our side, or both.
     pub(super) fn shutdown(&self, how: Shutdown) {
         let _ = match self {
             Self::Unix(stream) => stream.shutdown(how),
@@ -126,7 +122,6 @@ pub(super) struct Request<'a> {
     pub(super) path: &'a str,
     /// Content type and bytes.
     pub(super) body: Option<(&'static str, &'a [u8])>,
-    /// How long the engine may stay silent.
     pub(super) limit: Duration,
 }
 

@@ -31,7 +31,6 @@ use ralph_loop_protocol::money::Usd;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Creates containers.
 #[derive(Debug)]
 pub struct DockerProvider {
     engine: Arc<Engine>,
@@ -47,12 +46,10 @@ impl DockerProvider {
         Self { engine: Arc::new(Engine::new(options.address.clone())), options }
     }
 
-    /// Whether the engine answers.
     pub fn ping(&self) -> Result<(), SandboxError> {
         self.engine.ping()
     }
 
-    /// Where the engine listens.
     pub fn address(&self) -> &Address {
         self.engine.address()
     }

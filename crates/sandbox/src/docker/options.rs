@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 /// The default image, built here from one file without a context.
 pub const DOCKERFILE: &str = include_str!("../../images/Dockerfile");
 
-/// A container's network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Network {
     /// Only its loopback; with [`DockerOptions::proxy`], allowed hosts are reachable through that.
@@ -49,7 +48,6 @@ exec /run/ralph-forward __forward "$s" "$p" "$@""#;
 impl ProxySocket {
     /// The path of the socket's folder inside.
     pub const INSIDE: &str = "/run/ralph";
-    /// The path of the program inside.
     pub const PROGRAM: &str = "/run/ralph-forward";
     const PORT: u16 = 3128;
 
@@ -72,7 +70,6 @@ impl ProxySocket {
 /// Settings of a [`super::DockerProvider`].
 #[derive(Debug, Clone)]
 pub struct DockerOptions {
-    /// The engine's address.
     pub address: Address,
     /// The default image; built from [`DockerOptions::dockerfile`] if the engine lacks it.
     pub image: String,
@@ -86,13 +83,11 @@ pub struct DockerOptions {
     pub mounts: Vec<(PathBuf, bool)>,
     /// The user of commands, `uid:gid`; otherwise the owner of the workspace's folder, or 1000 for a volume.
     pub user: Option<String>,
-    /// The network.
     pub network: Network,
     /// Network access if there is no network.
     pub proxy: Option<ProxySocket>,
     /// Ports inside that are published on this machine's loopback.
     pub publish: Vec<u16>,
-    /// Process limit.
     pub pids: u32,
     /// Whether the image's files can be changed inside; by default not.
     pub writable_root: bool,

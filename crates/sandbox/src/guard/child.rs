@@ -15,7 +15,6 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 
-/// The default PATH.
 const DEFAULT_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin";
 
 struct Failure(Stage, Errno);

@@ -18,7 +18,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) const FILES_MAX: usize = 200_000;
 
-/// Shows whether a file has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) size: u64,

@@ -10,12 +10,9 @@ use std::sync::Arc;
 /// Which files below the user's home a command gets, by its arguments: an agent's program its own, others none.
 pub type AuthFiles = Arc<dyn Fn(&[String]) -> Vec<AuthFile> + Send + Sync>;
 
-/// The user's logins.
 #[derive(Clone)]
 pub struct Logins {
-    /// The user's home.
     pub home: PathBuf,
-    /// Which files below it a command gets.
     pub files: AuthFiles,
 }
 

@@ -25,9 +25,7 @@ pub type Ignored = Arc<dyn Fn(&[String]) -> BTreeSet<String> + Send + Sync>;
 
 pub(super) struct FolderMirror {
     host: PathBuf,
-    /// Whether changes come back, and which don't.
     back: Option<Ignored>,
-    /// The run's record and the folder that it appears as.
     record: Option<(String, PathBuf)>,
     state: Mutex<SyncedState>,
 }
@@ -38,7 +36,6 @@ struct SyncedState {
     begun: bool,
     host: BTreeMap<String, Stamp>,
     inside: BTreeMap<String, String>,
-    /// Ignored paths, and whole ignored folders.
     ignored: BTreeSet<String>,
     pruned: BTreeSet<String>,
 }
@@ -262,7 +259,6 @@ impl FolderMirror {
     }
 }
 
-/// Whether a file contains ignore rules.
 fn is_rule(path: &str) -> bool {
     path.rsplit('/').next() == Some(".gitignore")
 }

@@ -74,32 +74,24 @@ pub trait ProviderFactory: Send + Sync {
     }
 }
 
-/// Settings of a run's sandboxes.
 pub struct HostedOptions {
-    /// The sandbox's specification.
     pub spec: SandboxSpec,
-    /// Creates the providers.
     pub maker: Box<dyn ProviderFactory>,
     /// How often changes are copied back while a command runs.
     pub pull_every: Duration,
     /// Whether to keep sandboxes after the run.
     pub keep: bool,
-    /// Price per hour, overriding the provider's.
     pub hourly: Option<Usd>,
-    /// Variables for commands.
     pub variables: Variables,
-    /// Logins for agents.
     pub logins: Logins,
     /// Who commits inside, unless set otherwise there.
     pub identity: Option<crate::GitIdentity>,
-    /// Tells which files git ignores in the workspace.
     pub ignored: Ignored,
     /// The run's record, outside the workspace. A copy of the workspace has the record files that a command mentions
     /// as `.ralph/runs/<name of the record>/…`.
     pub record: Option<PathBuf>,
 }
 
-/// A run's sandbox elsewhere.
 pub struct HostedSandbox {
     folder_sandbox: Arc<FolderSandbox>,
     kind: &'static str,

@@ -7,15 +7,12 @@ mod exec;
 pub(crate) mod files;
 pub mod isolation;
 mod link;
-mod provider;
 mod request;
 pub(crate) mod walk;
 mod watch;
 
 #[cfg(target_os = "linux")]
 pub(crate) use watch::main as watch_main;
-
-pub use provider::{LocalManaged, LocalProvider};
 
 use egress::Egress;
 use isolation::{LocalIsolation, Runtime, Workspace};

@@ -10,17 +10,14 @@ use std::path::Path;
 pub struct MemoryFiles(BTreeMap<String, Vec<u8>>);
 
 impl MemoryFiles {
-    /// The content of a file.
     pub fn get(&self, path: &str) -> Option<&[u8]> {
         self.0.get(path).map(Vec::as_slice)
     }
 
-    /// Writes a file.
     pub fn set(&mut self, path: impl Into<String>, bytes: impl AsRef<[u8]>) {
         self.0.insert(path.into(), bytes.as_ref().to_vec());
     }
 
-    /// Appends to a file.
     pub fn append(&mut self, path: impl Into<String>, bytes: impl AsRef<[u8]>) {
         self.0.entry(path.into()).or_default().extend_from_slice(bytes.as_ref());
     }
@@ -35,12 +32,10 @@ impl MemoryFiles {
         self.0.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
     }
 
-    /// The number of files.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no file.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

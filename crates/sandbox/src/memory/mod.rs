@@ -7,11 +7,9 @@
 mod commands;
 mod diff;
 mod files;
-mod provider;
 mod workspace;
 
 pub use files::MemoryFiles;
-pub use provider::{MemoryManaged, MemoryProvider};
 pub use workspace::MemoryWorkspace;
 
 use ralph_loop_domain::ports::{
@@ -27,11 +25,8 @@ use std::time::Duration;
 /// The result of a command of a [`MemorySandbox`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryExit {
-    /// Its exit code.
     pub code: i32,
-    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// Its standard error.
     pub stderr: Vec<u8>,
 }
 
@@ -41,7 +36,6 @@ impl MemoryExit {
         Self { code, ..Self::default() }
     }
 
-    /// Success, with this on standard output.
     pub fn prints(text: impl Into<Vec<u8>>) -> Self {
         Self { stdout: text.into(), ..Self::default() }
     }
@@ -49,7 +43,6 @@ impl MemoryExit {
 
 type Commands = dyn Fn(&ExecRequest, &mut MemoryFiles) -> Option<MemoryExit> + Send + Sync;
 
-/// A sandbox in memory.
 #[derive(Clone)]
 pub struct MemorySandbox {
     root: PathBuf,
@@ -57,7 +50,6 @@ pub struct MemorySandbox {
     commands: Arc<Commands>,
 }
 
-/// Shared by related sandboxes and workspaces.
 #[derive(Debug, Default)]
 struct MemoryState {
     folders: BTreeMap<PathBuf, MemoryFiles>,
@@ -83,12 +75,10 @@ impl MemorySandbox {
         self.files(|files| files.clone())
     }
 
-    /// Restores a copy.
     pub fn restore(&self, files: MemoryFiles) {
         self.files(|now| *now = files);
     }
 
-    /// Works on this folder's files.
     pub fn files<R>(&self, work: impl FnOnce(&mut MemoryFiles) -> R) -> R {
         work(lock(&self.state).folders.entry(self.root.clone()).or_default())
     }

@@ -20,10 +20,8 @@ pub(super) struct History {
     commits: BTreeMap<String, Commit>,
     start: Option<Baseline>,
     work: Option<String>,
-    /// Refs of remotes, by URL and name.
     remotes: BTreeMap<(String, String), CommitId>,
     protected: Vec<String>,
-    /// Protected files after an accepted change.
     accepted: BTreeMap<String, Option<Vec<u8>>>,
 }
 
@@ -81,7 +79,6 @@ impl History {
         self.start.as_ref().ok_or_else(|| error("continue", "the run has no start snapshot"))
     }
 
-    /// A protected file's expected content.
     fn wanted(&self, path: &str) -> Option<&[u8]> {
         if let Some(accepted) = self.accepted.get(path) {
             return accepted.as_deref();
@@ -347,7 +344,6 @@ impl Publisher for MemoryWorkspace {
         Ok(Ok(self.with(|history, _| there(history))))
     }
 
-    /// States aren't kept in memory.
     fn outgoing(
         &self,
         asked: &Outgoing<'_>,

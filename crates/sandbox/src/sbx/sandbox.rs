@@ -3,14 +3,14 @@
 use super::tool::{Host, Tool};
 use crate::paths;
 use crate::shell::files::Files;
+use crate::shell::output::HeldOutput;
 use crate::shell::tree::{self, ProcessScope};
 use crate::shell::{HELPER, MARK, ScriptOutput, Shell, new_mark, wrap};
 use ralph_loop_domain::ports::{
     ExecOutcome, ExecRequest, ExecSink, HostAccess, ManagedSandbox, Preview, Sandbox, SandboxCapabilities,
-    SandboxError, Stdin, StopCause, Stream, WriteMode,
+    SandboxError, Stdin, Stream, WriteMode,
 };
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,13 +20,11 @@ use std::sync::Arc;
 const TAKE_VARIABLES: &str =
     r#"v=$(dd bs=1 count="$1" 2>/dev/null) || exit 126; shift; eval "$v"; unset v; exec "$@""#;
 
-/// A sandbox in a microVM.
 #[derive(Debug, Clone)]
 pub struct SbxSandbox {
     pub(super) host: Arc<Host>,
     pub(super) name: String,
     pub(super) root: PathBuf,
-    /// Variables of every command.
     pub(super) env: Vec<(String, String)>,
 }
 
@@ -110,39 +108,6 @@ fn shell_text(env: &[(String, String)]) -> String {
     lines.map(|(name, value)| format!("export {name}={}\n", quoted(value))).collect::<String>() + ":"
 }
 
-/// Holds back the message that a command couldn't start, on whichever stream the tool prints it.
-struct Filter<'a> {
-    sink: &'a mut dyn ExecSink,
-    mark: &'a str,
-    held: Vec<u8>,
-    begun: bool,
-}
-
-impl Filter<'_> {
-    fn release(&mut self, stream: Stream) {
-        self.begun = true;
-        let held = std::mem::take(&mut self.held);
-        if !held.is_empty() {
-            self.sink.output(stream, &held);
-        }
-    }
-}
-
-impl ExecSink for Filter<'_> {
-    fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        if self.begun {
-            return self.sink.output(stream, bytes);
-        }
-        self.held.extend_from_slice(bytes);
-        if !wrap::may_be_refusal(self.mark, &self.held) {
-            self.release(stream);
-        }
-    }
-    fn poll(&mut self) -> ControlFlow<StopCause> {
-        self.sink.poll()
-    }
-}
-
 impl Sandbox for SbxSandbox {
     fn kind(&self) -> &'static str {
         "sbx"
@@ -170,14 +135,15 @@ impl Sandbox for SbxSandbox {
         argv.extend(inner);
         let stdin = Stdin::Bytes([variables.into_bytes(), input(&request.stdin)?].concat());
         let outer = ExecRequest { argv, cwd: PathBuf::new(), env: Vec::new(), stdin, ..request.clone() };
-        let mut filter = Filter { sink, mark: &mark, held: Vec::new(), begun: false };
-        let outcome = self.host.local.exec(&outer, &mut filter)?;
+        // Some versions of the tool merge both streams.
+        let mut output = HeldOutput::new(sink, &mark, true);
+        let outcome = self.host.local.exec(&outer, &mut output)?;
         // Orphans may be the machine's own; only those with the mark are the command's.
         let survivors = tree::kill(&AsRoot(self), ProcessScope::Command { mark: &mark, alone: false })?;
-        if let Some(error) = wrap::refused(request, &mark, &filter.held) {
+        if let Some(error) = wrap::refused(request, &mark, &output.held) {
             return Err(error);
         }
-        filter.release(Stream::Stderr);
+        output.release(Stream::Stderr);
         Ok(ExecOutcome { survivors: if outcome.end.code().is_some() { survivors } else { 0 }, ..outcome })
     }
 

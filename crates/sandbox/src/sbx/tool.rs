@@ -2,21 +2,17 @@
 
 use super::SbxOptions;
 use crate::shell::ScriptOutput;
+use crate::shell::output::KeptOutput;
 use crate::{LocalOptions, LocalSandbox};
-use ralph_loop_domain::ports::{
-    ExecEnd, ExecRequest, ExecSink, Sandbox as _, SandboxError, Stdin, StopCause, Stream,
-};
+use ralph_loop_domain::ports::{ExecEnd, ExecRequest, Sandbox as _, SandboxError, Stdin};
 use ralph_loop_domain::vars::Vars;
 use serde_json::Value;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a call may take; the first start pulls an image.
 const LIMIT: Duration = Duration::from_secs(600);
-const OUTPUT_MAX: usize = 256 * 1024 * 1024;
 
-/// The available tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tool {
     /// The standalone `sbx`.
@@ -121,7 +117,6 @@ pub(super) struct Machine {
     pub(super) status: String,
     pub(super) workspace: Option<PathBuf>,
     pub(super) created_at: Option<String>,
-    /// Port inside, address outside.
     pub(super) ports: Vec<(u64, String)>,
 }
 
@@ -150,27 +145,6 @@ fn machine(row: &Value) -> Option<Machine> {
         created_at: first(&["created_at"]),
         ports: row["ports"].as_array().into_iter().flatten().filter_map(port).collect(),
     })
-}
-
-#[derive(Default)]
-struct KeptOutput {
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-    too_long: bool,
-}
-
-impl ExecSink for KeptOutput {
-    fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        let place = if stream == Stream::Stdout { &mut self.stdout } else { &mut self.stderr };
-        if place.len() + bytes.len() > OUTPUT_MAX {
-            self.too_long = true;
-        } else {
-            place.extend_from_slice(bytes);
-        }
-    }
-    fn poll(&mut self) -> ControlFlow<StopCause> {
-        if self.too_long { ControlFlow::Break(StopCause::Hopeless) } else { ControlFlow::Continue(()) }
-    }
 }
 
 #[cfg(test)]

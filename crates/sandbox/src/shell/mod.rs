@@ -4,6 +4,7 @@
 //! [`tree`] ends what a command started, [`wrap`] starts a command in its folder and reports if that fails.
 
 pub(crate) mod files;
+pub(crate) mod output;
 pub(crate) mod tree;
 pub(crate) mod wrap;
 
@@ -16,7 +17,6 @@ pub(crate) const KEEPER: &str = "keeper;";
 /// The mark of our own small scripts.
 pub(crate) const HELPER: &str = "helper;";
 
-/// Runs small scripts inside.
 pub(crate) trait Shell {
     /// Runs `sh -c script sh args…` with these bytes on standard input, marked as [`HELPER`].
     fn script(&self, script: &str, args: &[&str], stdin: &[u8]) -> Result<ScriptOutput, SandboxError>;

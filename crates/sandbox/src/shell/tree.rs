@@ -61,7 +61,6 @@ while :; do
 done
 echo "$count""#;
 
-/// Which processes to end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ProcessScope<'a> {
     /// Those of the command with this mark; `alone` if no other command runs, so that orphans must be its.

@@ -1,17 +1,16 @@
 //! Runs the conformance suite on the two backends without requirements.
 
 use crate::common;
+use crate::local_provider::LocalProvider;
 use ralph_loop_domain::ports::{Capabilities, SandboxSpec};
 use ralph_loop_protocol::id::RunId;
-use ralph_loop_sandbox::{LocalProvider, MemoryProvider, MemorySandbox};
+use ralph_loop_sandbox::MemorySandbox;
 use ralph_loop_testkit::conformance::{self, Subject};
-use std::path::PathBuf;
 
 #[test]
 fn local_passes() {
     let dir = tempfile::tempdir().unwrap();
-    let provider = LocalProvider::new(&dir.path().join("boxes"), &ralph_loop_testkit::vars())
-        .with_guard(PathBuf::from(common::PROBE));
+    let provider = LocalProvider(dir.path().join("boxes"));
     let spec = SandboxSpec::of_run(RunId::new("conformance-local"));
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let subject = Subject::of_provider(&provider, &spec).unwrap().port(free);
@@ -35,19 +34,8 @@ fn plain_local_sandbox_passes_the_applicable_suite() {
     assert!(report.skipped().iter().all(|name| name.starts_with("life") || name.starts_with("files")));
 }
 
-#[test]
-fn memory_passes() {
-    let provider = MemoryProvider::new();
-    let spec = SandboxSpec::of_run(RunId::new("conformance-memory"));
-    let mut subject = Subject::of_provider(&provider, &spec).unwrap();
-    for prefix in ["exec: ", "ends: ", "git: ", "paths: links"] {
-        subject = subject.without(prefix, "it has no processes");
-    }
-    conformance::run(&subject).assert_passed();
-}
-
 ralph_loop_testkit::sandbox_conformance!(
-    memory_passes_as_a_plain_sandbox,
+    memory_passes,
     MemorySandbox::default,
     Capabilities::default(),
     "exec: " => "it has no processes",

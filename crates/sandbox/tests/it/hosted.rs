@@ -1,14 +1,14 @@
 //! A hosted sandbox over a local folder: both sides stay in sync, and a lost sandbox is recreated. The provider's
 //! sandboxes are folders, so every command is real.
 
-use crate::common::{Output, PROBE, run, sh};
+use crate::common::{Output, run, sh};
+use crate::local_provider::LocalProvider;
 use ralph_loop_domain::ports::{
     Dismissal, ExecEnd, Sandbox, SandboxError, SandboxEvent, SandboxKeeper, SandboxProvider, SandboxSpec,
     WriteMode,
 };
 use ralph_loop_protocol::event::SandboxFate;
 use ralph_loop_protocol::id::RunId;
-use ralph_loop_sandbox::LocalProvider;
 use ralph_loop_sandbox::hosted::{
     HostedKeeper, HostedOptions, HostedSandbox, Logins, ProviderFactory, is_of_run,
 };
@@ -20,7 +20,7 @@ struct Folders(PathBuf);
 
 impl ProviderFactory for Folders {
     fn provider(&self, _: &Path) -> Result<Box<dyn SandboxProvider>, SandboxError> {
-        Ok(Box::new(LocalProvider::new(&self.0, &ralph_loop_testkit::vars()).with_guard(PROBE.into())))
+        Ok(Box::new(LocalProvider(self.0.clone())))
     }
     fn mounts(&self) -> bool {
         false

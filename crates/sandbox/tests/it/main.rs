@@ -18,6 +18,7 @@ mod files;
 mod flood;
 mod hosted;
 mod isolation;
+mod local_provider;
 mod memory;
 mod owner_killed;
 mod sbx;

@@ -122,7 +122,6 @@ impl AgentConfig {
     pub fn model(name: &str, kind: AgentKind, profile: &str) -> Self {
         Self { kind, profile: Some(profile.to_owned()), ..Self::command(name, &[]) }
     }
-    /// Whether it reports the tokens of a session.
     pub fn reports_tokens(&self) -> bool {
         self.kind != AgentKind::Cli || self.output_format.reports_tokens()
     }
@@ -204,11 +203,9 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// Whether this format reports a session's tokens.
     pub fn reports_tokens(self) -> bool {
         self != Self::Text
     }
-    /// Whether this format reports a session's cost.
     pub fn reports_cost(self) -> bool {
         matches!(self, Self::ClaudeJson | Self::ClaudeStreamJson | Self::OpencodeJson)
     }

@@ -60,16 +60,13 @@ pub enum Overlap {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Handover {
-    /// What happens to the work.
     pub publish: Publish,
-    /// The pull request.
     pub pr: PrConfig,
     /// The git remote that names the code host.
     pub remote: String,
     /// Folder of a local code host, if used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_forge: Option<String>,
-    /// The branch on the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// What to do about other pull requests on the same files.
@@ -86,7 +83,6 @@ pub struct Handover {
     /// First wait between two polls of the code host, if set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll: Option<Duration>,
-    /// The issue that the run works on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issue: Option<u64>,
     /// The message of each iteration's commit, a template.
@@ -142,11 +138,9 @@ impl Handover {
             commit_template: file.commit_template.take(),
         }
     }
-    /// Whether anything is pushed.
     pub fn pushes(&self) -> bool {
         self.publish != Publish::None
     }
-    /// Whether there is a pull request.
     pub fn has_pr(&self) -> bool {
         self.publish == Publish::Pr
     }

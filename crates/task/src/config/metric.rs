@@ -52,13 +52,11 @@ impl MetricConfig {
     pub fn new(pattern: Pattern, better: Better) -> Self {
         Self { pattern, better, target: None, repeat: 1 }
     }
-    /// Sets the target.
     #[must_use]
     pub fn target(mut self, target: f64) -> Self {
         self.target = Some(target);
         self
     }
-    /// Sets the number of measurements.
     #[must_use]
     pub fn repeat(mut self, times: u32) -> Self {
         self.repeat = times.clamp(1, REPEAT_MAX);
@@ -72,11 +70,9 @@ impl MetricConfig {
         let number: Option<f64> = found.trim().replace(['_', ','], "").parse().ok();
         number.filter(|n| n.is_finite()).ok_or_else(|| format!("`{found}` isn't a number"))
     }
-    /// Whether higher is better.
     pub fn rises(&self) -> bool {
         self.better == Better::Higher
     }
-    /// The matching text in an output.
     pub fn find(&self, output: &str) -> Option<String> {
         self.pattern.last_group(output)
     }

@@ -29,9 +29,9 @@ pub use handover::{Handover, Overlap, PrConfig, Publish};
 pub use help::{Apply, CriticConfig, DoctorConfig, Role, RoleConfig};
 pub use metric::{Better, MetricConfig, REPEAT_MAX};
 pub use models::{DEFAULT_PROFILE, Models, PriceConfig, Profile, TimeoutConfig, Wire};
-pub use models_file::{MODELS_KEYS, ModelsFile, PROFILE_KEYS};
+pub use models_file::ModelsFile;
 pub use notify::{MailTls, NotifyConfig, NotifyKind, SLACK_VARIABLE};
-pub use parse::{ConfigError, TOP_KEYS, is_inside};
+pub use parse::{ConfigError, is_inside};
 pub use policy::{
     Completion, Expect, Isolation, Mode, OnStuck, RequiredProof, RunWhen, TestsPolicy, VerifierConfig,
 };

@@ -1,9 +1,9 @@
 //! Model profiles: a named model with its settings, server and price.
 
+use ralph_loop_protocol::display::text::nearest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The default profile.
 pub const DEFAULT_PROFILE: &str = "default-cheap";
 
 /// A named model. It holds no key, only the name of the variable that does.
@@ -89,7 +89,6 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// The word in files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -145,7 +144,6 @@ pub struct TimeoutConfig {
 /// All profiles of a run by name, and their uses.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Models {
-    /// The profiles.
     #[serde(default)]
     pub profiles: BTreeMap<String, Profile>,
     /// The profile of agents without one.
@@ -208,7 +206,7 @@ impl Models {
     /// What to write instead of an unknown name.
     pub fn known_for(&self, name: &str) -> String {
         let known: Vec<&str> = self.profiles.keys().map(String::as_str).collect();
-        let near = ralph_loop_protocol::display::text::nearest(name, known.iter().copied());
+        let near = nearest(name, known.iter().copied());
         let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
         match known.as_slice() {
             [] => "no profile is configured; name a model as `PROVIDER/MODEL`".to_owned(),
@@ -228,7 +226,6 @@ impl Models {
         let (name, _) = self.profiles.iter().find(|(_, p)| p.tags.iter().any(|t| t == tag))?;
         self.get(name)
     }
-    /// The default profile's name.
     pub fn default_name(&self) -> &str {
         self.default.as_deref().unwrap_or(DEFAULT_PROFILE)
     }

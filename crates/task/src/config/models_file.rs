@@ -1,27 +1,13 @@
 //! Parses `models.yaml`; errors have a line and a fix.
 
 use super::{ConfigError, Models, Profile};
+use ralph_loop_protocol::display::text::{nearest, one_line};
 use serde::{Deserialize, Serialize};
 use serde_saphyr::Error;
 use std::collections::BTreeMap;
 
 /// More than any real file has.
 const MAX_BYTES: usize = 256 * 1024;
-/// Keys of a profile, for messages and for the schema's test.
-pub const PROFILE_KEYS: &[&str] = &[
-    "litellm_model",
-    "max_output_tokens",
-    "temperature",
-    "tags",
-    "base_url",
-    "api_key_env",
-    "wire",
-    "prices",
-    "timeouts",
-    "max_retries",
-];
-/// Keys at the top of the file.
-pub const MODELS_KEYS: &[&str] = &["profiles", "default", "fallback", "prices_file"];
 
 /// A `models.yaml` as written.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -162,8 +148,8 @@ fn explain(error: &Error, text: &str) -> ConfigError {
     };
     let (message, hint) = match inner {
         Error::SerdeUnknownField { field, expected, .. } => {
-            let field = ralph_loop_protocol::display::text::one_line(field, 60);
-            let near = ralph_loop_protocol::display::text::nearest(&field, expected.iter().copied());
+            let field = one_line(field, 60);
+            let near = nearest(&field, expected.iter().copied());
             let hint = match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "remove it; `docs/MODELS.md` lists every key".to_owned(),
@@ -179,10 +165,7 @@ fn explain(error: &Error, text: &str) -> ConfigError {
         }
         other => {
             let said = other.to_string();
-            let said = ralph_loop_protocol::display::text::one_line(
-                said.split(" at line ").next().unwrap_or_default(),
-                200,
-            );
+            let said = one_line(said.split(" at line ").next().unwrap_or_default(), 200);
             let tab = text.lines().any(|l| l.trim_start_matches(' ').starts_with('\t'));
             let hint = if tab {
                 "indent with spaces: YAML does not take tabs"

@@ -3,6 +3,7 @@
 //! Only the user's configuration, environment and flags count: a repo must not be able to run a command on the user's
 //! machine or to send messages to a server of its choice.
 
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::notification::Occasion;
 use serde::{Deserialize, Serialize};
 
@@ -81,7 +82,6 @@ pub enum NotifyKind {
 }
 
 impl NotifyKind {
-    /// The word in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Slack => "slack",
@@ -109,7 +109,6 @@ pub enum MailTls {
 }
 
 impl MailTls {
-    /// The usual port for it.
     pub fn usual_port(self) -> u16 {
         match self {
             Self::None => 25,
@@ -125,7 +124,6 @@ impl NotifyConfig {
         Self { kind, ..Self::default() }
     }
 
-    /// Whether it reports this occasion.
     pub fn wants(&self, occasion: Occasion) -> bool {
         const USUAL: [Occasion; 3] = [Occasion::NeedsHuman, Occasion::Success, Occasion::Failure];
         self.on.as_deref().unwrap_or(&USUAL).contains(&occasion)
@@ -165,10 +163,7 @@ impl NotifyConfig {
             NotifyKind::Email => {
                 self.from.iter().chain(&self.to).find(|address| !is_address(address)).map(|address| {
                     (
-                        format!(
-                            "`{}` isn't an email address",
-                            ralph_loop_protocol::display::text::one_line(address, 80)
-                        ),
+                        format!("`{}` isn't an email address", one_line(address, 80)),
                         "for example `me@example.org`",
                     )
                 })

@@ -1,84 +1,19 @@
 //! Parses a configuration file; errors have a line and a likely fix.
 
 use super::{AgentKind, ConfigFile};
+use ralph_loop_protocol::display::text::{nearest, one_line};
 
 /// Why a configuration file was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ConfigError {
-    /// What is wrong.
     pub message: String,
     /// Line, from 1; 0 if unknown.
     pub line: usize,
     /// Column, from 1.
     pub column: usize,
-    /// What to do next.
     pub hint: String,
 }
-
-/// Every top-level key of a configuration file, for messages.
-pub const TOP_KEYS: &[&str] = &[
-    "$schema",
-    "version",
-    "agents",
-    "modals",
-    "agent_priority",
-    "modal_priority",
-    "agent_selection",
-    "modal_selection",
-    "verifiers",
-    "required_verifiers",
-    "baseline",
-    "tests",
-    "mode",
-    "require_proof",
-    "completion_promise",
-    "completion",
-    "keep_best",
-    "checkpoint_commits",
-    "allow_agent_commits",
-    "commit_state",
-    "commit_author",
-    "commit_email",
-    "max_iterations",
-    "max_wall_time_minutes",
-    "max_cost_usd_estimate",
-    "max_tokens_total",
-    "max_consecutive_gutter",
-    "max_limit_wait_minutes",
-    "deadline",
-    "strict_budget",
-    "protected_paths",
-    "harness",
-    "setup_commands",
-    "stuck_detection",
-    "gutter_score",
-    "on_stuck",
-    "doctor",
-    "critic",
-    "roles",
-    "isolation",
-    "sandbox",
-    "allowed_hosts",
-    "pass_env",
-    "share",
-    "sandbox_read",
-    "workspace",
-    "default_cooldown_seconds",
-    "publish",
-    "pr",
-    "remote",
-    "local_forge",
-    "overlap",
-    "wait_for_checks",
-    "ci_appear_minutes",
-    "ci_timeout_minutes",
-    "review_timeout_hours",
-    "poll_seconds",
-    "commit_template",
-    "notify",
-    "clone",
-];
 
 /// Longest name of an agent or a check, in bytes: it becomes part of a file name, which is limited to 255.
 const NAME_MAX: usize = 100;
@@ -91,7 +26,7 @@ fn is_usable_name(name: &str) -> bool {
 }
 
 fn unusable_name(key: &'static str, what: &str, name: &str) -> ValueFault {
-    let shown = ralph_loop_protocol::display::text::one_line(name, NAME_MAX);
+    let shown = one_line(name, NAME_MAX);
     let hint =
         format!("names are up to {NAME_MAX} letters, digits, `-`, `_` and `.`: they become file names");
     (key, format!("the {what} name `{shown}` is not usable"), hint)
@@ -358,7 +293,7 @@ fn explain(error: &serde_json::Error) -> ConfigError {
     let hint = match message.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next()) {
         Some(field) => {
             let expected = message.split('`').skip(3).step_by(2);
-            match ralph_loop_protocol::display::text::nearest(field, expected.collect::<Vec<_>>()) {
+            match nearest(field, expected.collect::<Vec<_>>()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "remove it; `docs/CONFIG.md` lists every key".into(),
             }

@@ -150,7 +150,6 @@ impl TestsPolicy {
         }
     }
 
-    /// The word in configuration and flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Frozen => "frozen",
@@ -159,7 +158,6 @@ impl TestsPolicy {
         }
     }
 
-    /// Whether it is the default.
     pub fn is_usual(&self) -> bool {
         *self == Self::default()
     }
@@ -191,7 +189,6 @@ impl Mode {
         }
     }
 
-    /// The word in configuration and flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Autonomous => "autonomous",
@@ -200,7 +197,6 @@ impl Mode {
         }
     }
 
-    /// Whether it is the default.
     pub fn is_usual(&self) -> bool {
         *self == Self::default()
     }
@@ -238,7 +234,6 @@ impl RequiredProof {
         }
     }
 
-    /// The word in configuration and flags.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OwnTests => "own_tests",

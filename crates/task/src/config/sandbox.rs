@@ -27,7 +27,6 @@ pub enum ProviderName {
 }
 
 impl ProviderName {
-    /// Every name, for messages.
     pub const NAMES: &str = "local, docker, sbx (or docker-sandbox), daytona, e2b, vercel";
 
     /// Parses a name in flags, variables and task files.
@@ -43,7 +42,6 @@ impl ProviderName {
         }
     }
 
-    /// The name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -123,12 +121,10 @@ impl SandboxConfig {
         self
     }
 
-    /// The provider.
     pub fn provider(&self) -> ProviderName {
         self.provider.unwrap_or_default()
     }
 
-    /// Its size.
     pub fn resources(&self) -> Resources {
         Resources { vcpu: self.vcpu, memory_gib: self.memory_gib, disk_gib: self.disk_gib }
     }
@@ -167,11 +163,8 @@ impl SandboxConfig {
 /// The size of a sandbox; default: the provider's.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Resources {
-    /// Processors.
     pub vcpu: Option<f64>,
-    /// Memory.
     pub memory_gib: Option<f64>,
-    /// Disk.
     pub disk_gib: Option<f64>,
 }
 

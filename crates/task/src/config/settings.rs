@@ -6,6 +6,7 @@ use super::{
     TestsPolicy, VerifierConfig, WorkspaceConfig,
 };
 use crate::budget::Budgets;
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::id::AgentName;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -295,9 +296,7 @@ fn merge_by<T>(below: Option<Vec<T>>, above: Option<Vec<T>>, key: impl Fn(&T) ->
 pub struct Settings {
     /// The agents, in order of preference.
     pub agents: Vec<AgentConfig>,
-    /// How the next one is chosen.
     pub agent_selection: AgentSelection,
-    /// Commands that judge the work.
     pub verifiers: Vec<VerifierConfig>,
     /// Names of those that must pass.
     pub required_verifiers: Vec<String>,
@@ -313,58 +312,44 @@ pub struct Settings {
     /// What the dashboard and the API may do to the run.
     #[serde(default, skip_serializing_if = "Mode::is_usual")]
     pub mode: Mode,
-    /// The minimum strength of the proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require_proof: Option<RequiredProof>,
     /// The word inside `<promise>…</promise>`.
     pub completion_promise: String,
-    /// What starts the final checks.
     pub completion: Completion,
     /// Restore the files with the best number if an iteration made it worse.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_best: bool,
-    /// Commit each iteration on the branch.
     pub checkpoint_commits: bool,
     /// The agent may commit on the run's branch.
     pub allow_agent_commits: bool,
     /// Also commit `.ralph/`.
     pub commit_state: bool,
-    /// Author name of commits.
     pub commit_author: Option<String>,
-    /// Author email of commits.
     pub commit_email: Option<String>,
-    /// The hard limits.
     pub budgets: Budgets,
-    /// Refuse agents whose cost can't be known.
     pub strict_budget: bool,
     /// Paths that must not change.
     pub protected_paths: Vec<String>,
     /// Globs that add files to the harness, or with `!` exclude some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub harness: Vec<String>,
-    /// Commands that prepare a clean checkout.
     pub setup_commands: Vec<CommandLine>,
     /// Whether setup commands were detected from the repo's files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub setup_guessed: bool,
-    /// Stuck detection.
     pub stuck_detection: StuckConfig,
     /// Score from which the run counts as stuck.
     pub gutter_score: f64,
     /// What to do then, if nothing helps.
     pub on_stuck: OnStuck,
-    /// The doctor.
     #[serde(default)]
     pub doctor: DoctorConfig,
-    /// The critic.
     #[serde(default)]
     pub critic: CriticConfig,
-    /// The pipeline of roles.
     #[serde(default)]
     pub roles: Vec<RoleConfig>,
-    /// The sandbox.
     pub isolation: Isolation,
-    /// Where commands run.
     #[serde(default)]
     pub sandbox: SandboxConfig,
     /// Hosts that commands may reach in addition to the default ones.
@@ -384,10 +369,8 @@ pub struct Settings {
     pub workspace: WorkspaceConfig,
     /// Cooldown without a reset time.
     pub default_cooldown: Duration,
-    /// Model profiles.
     #[serde(default)]
     pub models: Models,
-    /// The handover.
     #[serde(default)]
     pub handover: Handover,
 }
@@ -397,7 +380,6 @@ impl Settings {
     pub fn required(&self) -> impl Iterator<Item = &VerifierConfig> {
         self.verifiers.iter().filter(|v| self.required_verifiers.contains(&v.name))
     }
-    /// The agent of that name.
     pub fn agent(&self, name: &AgentName) -> Option<&AgentConfig> {
         self.agents.iter().find(|a| a.name == *name)
     }
@@ -406,7 +388,7 @@ impl Settings {
         let mut meant = self.agents.iter().filter(|a| agent.is_none_or(|name| a.name == *name));
         let caller = meant.find(|a| a.kind.calls_model())?;
         self.models.get(model).is_none().then(|| {
-            let name = ralph_loop_protocol::display::text::one_line(model, 60);
+            let name = one_line(model, 60);
             (
                 format!("model profile `{name}` doesn't exist (agent `{}`)", caller.name),
                 self.models.known_for(model),

@@ -17,10 +17,8 @@ pub enum Share {
 }
 
 impl Share {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Instructions, Self::Skills, Self::Mcp];
 
-    /// The word in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Instructions => "instructions",
@@ -29,7 +27,6 @@ impl Share {
         }
     }
 
-    /// Parses a word.
     pub fn parse(word: &str) -> Result<Self, String> {
         Self::ALL
             .into_iter()

@@ -4,7 +4,6 @@
 use ralph_loop_protocol::stuck::signals::Signal;
 use serde::{Deserialize, Serialize};
 
-/// How many iterations are remembered.
 pub const WINDOW: usize = 12;
 
 /// Stuck detection, with the names of the library.
@@ -140,7 +139,6 @@ impl Default for StuckWeights {
 }
 
 impl StuckWeights {
-    /// The weight of one signal.
     pub fn of(&self, signal: Signal) -> f64 {
         match signal {
             Signal::RepeatedFailure => self.repeated_failure,

@@ -7,7 +7,6 @@ use crate::criterion::{Check, Criterion};
 use crate::spec::{RunSpec, Task};
 use std::time::Duration;
 
-/// The checks of a task file, all of them required.
 pub fn checks(file: &TaskFile) -> ConfigFile {
     let mut verifiers = file.verifiers();
     verifiers.extend(file.criteria.iter().filter_map(verifier_of));

@@ -4,6 +4,7 @@
 //! level: not those in code, quotes or other sections, nor dates in brackets.
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use ralph_loop_protocol::display::text::one_line;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -12,30 +13,22 @@ use std::ops::Range;
 pub struct Checkbox {
     /// Its id: the written one, or the one it would get.
     pub id: String,
-    /// Whether the file has the id.
     pub id_written: bool,
-    /// Where an id would be written.
     pub id_at: usize,
     /// Its text without the id, on one line.
     pub text: String,
-    /// The milestone of its heading.
     pub milestone: Option<String>,
-    /// Whether it is ticked.
     pub ticked: bool,
-    /// The byte between the brackets.
     pub mark: usize,
     /// Commands of its `verify:` items, with positions.
     pub verify: Vec<(String, usize)>,
 }
 
-/// The criteria in a markdown body.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Checkboxes {
     /// Those that count, in order.
     pub boxes: Vec<Checkbox>,
-    /// Whether there is a section of success criteria.
     pub has_section: bool,
-    /// Task-list items of other sections.
     pub outside: Vec<usize>,
     /// Items of the section that look like a checkbox but aren't, as the bytes of their brackets.
     pub broken: Vec<Range<usize>>,
@@ -59,16 +52,6 @@ pub fn read(text: &str, from: usize) -> Checkboxes {
     reader.finish()
 }
 
-/// Ticks the box of that id. No other byte changes; neither does a ticked box.
-pub fn tick(text: &str, id: &str) -> Result<String, String> {
-    set(text, id, true)
-}
-
-/// Unticks the box of that id.
-pub fn untick(text: &str, id: &str) -> Result<String, String> {
-    set(text, id, false)
-}
-
 /// Ticks or unticks the boxes in `wanted`, in one pass over the text. Skips ids without a box or with two.
 pub fn set_all(text: &str, wanted: &BTreeMap<&str, bool>) -> String {
     let from = super::frontmatter::split(text).map_or(0, |split| split.body.start);
@@ -87,27 +70,11 @@ pub fn set_all(text: &str, wanted: &BTreeMap<&str, bool>) -> String {
     out
 }
 
-fn set(text: &str, id: &str, ticked: bool) -> Result<String, String> {
-    let from = super::frontmatter::split(text).map_or(0, |split| split.body.start);
-    let read = read(text, from);
-    let mut named = read.boxes.iter().filter(|found| found.id == id);
-    let found = named.next().ok_or_else(|| format!("no checkbox has the id `{id}`"))?;
-    if named.next().is_some() {
-        return Err(format!("more than one checkbox has the id `{id}`"));
-    }
-    let mut out = text.to_owned();
-    if found.ticked != ticked {
-        out.replace_range(found.mark..found.mark + 1, if ticked { "x" } else { " " });
-    }
-    Ok(out)
-}
-
 struct ListItem {
     /// Its index among the boxes, if it is one.
     is_box: Option<usize>,
     start: usize,
     text: String,
-    /// The byte where its text starts.
     text_at: Option<usize>,
     /// Its text has ended: a nested block began.
     closed: bool,
@@ -254,14 +221,14 @@ impl<'a> CheckboxReader<'a> {
             let (id, rest) = split_id(text);
             found.id_written = id.is_some();
             found.id = id.unwrap_or_default().to_owned();
-            found.text = ralph_loop_protocol::display::text::one_line(rest, 4_000);
+            found.text = one_line(rest, 4_000);
             if text.to_ascii_lowercase().contains("verify:") {
                 self.out.inline_verify.push(found.mark - 1);
             }
             return;
         }
         if self.constraints.is_some() && self.section.is_none() && self.quotes == 0 && !text.is_empty() {
-            self.out.constraints.push(ralph_loop_protocol::display::text::one_line(text, 1_000));
+            self.out.constraints.push(one_line(text, 1_000));
         }
         if self.section.is_none() || self.quotes > 0 {
             return;
@@ -348,7 +315,6 @@ fn split_id(text: &str) -> (Option<&str>, &str) {
     (Some(word), rest)
 }
 
-/// Whether a word is a checkbox id.
 pub fn is_id(word: &str) -> bool {
     if is_milestone_id(word) {
         return true;
@@ -401,16 +367,20 @@ mod tests {
         assert_eq!(read.boxes[3].verify[0].0, "make check");
     }
 
+    fn tick(text: &str, id: &str) -> String {
+        set_all(text, &BTreeMap::from([(id, true)]))
+    }
+
     #[test]
     fn a_tick_changes_one_byte_and_an_untick_brings_it_back() {
-        let ticked = tick(TASK, "M1.2").unwrap();
+        let ticked = tick(TASK, "M1.2");
         let changed: Vec<usize> =
             (0..TASK.len()).filter(|i| TASK.as_bytes()[*i] != ticked.as_bytes()[*i]).collect();
         assert_eq!((ticked.len(), changed.len()), (TASK.len(), 1));
         assert!(read(&ticked, 0).boxes[1].ticked);
-        assert_eq!(untick(&ticked, "M1.2").unwrap(), TASK);
-        assert_eq!(tick(TASK, "M2.1").unwrap(), TASK, "ticked already");
-        assert!(tick(TASK, "M9.9").unwrap_err().contains("M9.9"));
+        assert_eq!(set_all(&ticked, &BTreeMap::from([("M1.2", false)])), TASK);
+        assert_eq!(tick(TASK, "M2.1"), TASK, "ticked already");
+        assert_eq!(tick(TASK, "M9.9"), TASK, "no such box");
     }
 
     #[test]
@@ -418,8 +388,8 @@ mod tests {
         let text = "# T\r\n## Success criteria\r\n-\t[ ] M1.1 ünï\r\n\t- verify: `é`\r\n* [\t] M1.2 b\r\n";
         let boxes = read(text, 0).boxes;
         assert_eq!((boxes.len(), boxes[0].verify[0].0.as_str()), (2, "é"));
-        assert_eq!(tick(text, "M1.1").unwrap(), text.replace("-\t[ ]", "-\t[x]"));
-        assert_eq!(tick(text, "M1.2").unwrap(), text.replace("[\t]", "[x]"));
+        assert_eq!(tick(text, "M1.1"), text.replace("-\t[ ]", "-\t[x]"));
+        assert_eq!(tick(text, "M1.2"), text.replace("[\t]", "[x]"));
     }
 
     #[test]

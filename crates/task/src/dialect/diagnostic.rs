@@ -4,18 +4,15 @@ use crate::criterion::Span;
 use serde::Serialize;
 use std::ops::Range;
 
-/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// The run is refused.
     Error,
     /// The run starts, but this is a common reason for failure.
     Warning,
 }
 
 impl Severity {
-    /// The word in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -24,22 +21,17 @@ impl Severity {
     }
 }
 
-/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// Its severity.
     pub severity: Severity,
     /// The rule's stable name, for example `missing-test-command`.
     pub rule: &'static str,
-    /// The file as the caller named it.
     pub file: String,
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// The problem.
     pub message: String,
-    /// The fix, as text.
     pub fix: String,
     /// A safe change of the file that fixes it, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +39,6 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A finding that refuses the run.
     pub fn error(
         rule: &'static str,
         file: &str,
@@ -76,12 +67,9 @@ impl Diagnostic {
     ) -> Self {
         Self { severity: Severity::Warning, ..Self::error(rule, file, place, message, fix) }
     }
-    /// Adds a change that fixes it.
-    pub fn with_edit(mut self, range: Range<usize>, replacement: impl Into<String>) -> Self {
+    pub fn set_edit(&mut self, range: Range<usize>, replacement: impl Into<String>) {
         self.edit = Some(SafeEdit { range, replacement: replacement.into() });
-        self
     }
-    /// Whether it refuses the run.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -95,12 +83,46 @@ impl Diagnostic {
     }
 }
 
+#[derive(Debug)]
+pub struct Findings {
+    file: String,
+    pub all: Vec<Diagnostic>,
+}
+
+impl Findings {
+    pub fn of(file: &str) -> Self {
+        Self { file: file.to_owned(), all: Vec::new() }
+    }
+    pub fn error(
+        &mut self,
+        rule: &'static str,
+        place: Span,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> &mut Diagnostic {
+        self.push(Diagnostic::error(rule, &self.file, place, message, fix))
+    }
+    pub fn warning(
+        &mut self,
+        rule: &'static str,
+        place: Span,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> &mut Diagnostic {
+        self.push(Diagnostic::warning(rule, &self.file, place, message, fix))
+    }
+    fn push(&mut self, finding: Diagnostic) -> &mut Diagnostic {
+        let at = self.all.len();
+        self.all.push(finding);
+        &mut self.all[at]
+    }
+}
+
 /// A change of a file that is right whatever the author meant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SafeEdit {
     /// The bytes to replace; empty for an insertion.
     pub range: Range<usize>,
-    /// The new text.
     pub replacement: String,
 }
 
@@ -116,7 +138,6 @@ pub struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Indexes a text.
     pub fn new(text: &'a str) -> Self {
         let bytes = text.as_bytes();
         let starts = std::iter::once(0)
@@ -130,7 +151,6 @@ impl<'a> Lines<'a> {
         }
         Self { text, starts, chars }
     }
-    /// The text.
     pub fn text(&self) -> &'a str {
         self.text
     }
@@ -143,7 +163,6 @@ impl<'a> Lines<'a> {
         let column = self.chars_before(offset) - self.chars_before(start) - mark;
         Span { line: line.max(1), column: column + 1 }
     }
-    /// The byte at which a line starts.
     pub fn start_of(&self, line: usize) -> usize {
         self.starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len())
     }
@@ -158,7 +177,6 @@ fn starts_char(byte: u8) -> bool {
     byte & 0b1100_0000 != 0b1000_0000
 }
 
-/// The line end that a text uses.
 pub fn line_end(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text[..at].ends_with('\r') => "\r\n",

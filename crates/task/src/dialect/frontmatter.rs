@@ -1,10 +1,12 @@
 //! The YAML frontmatter of `ralph_task.md`: its position, its keys, and errors with lines of the file.
 
-use super::diagnostic::{Diagnostic, Lines};
+use super::diagnostic::{Findings, Lines};
 use super::json::unknown_key_fix;
+use super::keys::keys_of;
 use super::metric_section::MetricSection;
 use crate::config::{CommandLine, Mode, RequiredProof, TestsPolicy};
 use crate::criterion::{Span, VerifyCommand};
+use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::money::Usd;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_saphyr::{Error, Spanned};
@@ -16,9 +18,7 @@ const MAX_BYTES: usize = 256 * 1024;
 /// The byte ranges of a file's two parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontmatterSplit {
-    /// The YAML between the two lines of dashes.
     pub yaml: Range<usize>,
-    /// Everything after the second.
     pub body: Range<usize>,
 }
 
@@ -147,52 +147,22 @@ pub struct PrSection {
     /// Its text, a template.
     pub body_template: Option<String>,
 }
-
-/// The keys of the frontmatter, for "did you mean".
-pub const KEYS: &[&str] = &[
-    "task_id",
-    "repo_url",
-    "base_branch",
-    "target_branch_prefix",
-    "target_branch_slug",
-    "sandbox_provider",
-    "sandbox_image",
-    "sandbox_resources",
-    "mode",
-    "model_profile_default",
-    "model_profile_fallback",
-    "max_iterations",
-    "max_wall_time_minutes",
-    "max_cost_usd_estimate",
-    "max_tokens_total",
-    "max_consecutive_gutter",
-    "test_command",
-    "verify_commands",
-    "metric",
-    "keep_best",
-    "tests",
-    "require_proof",
-    "pr",
-];
-
 /// Parses the YAML of a split file: typed, with the position of every key.
 pub fn read(
-    file: &str,
     text: &str,
     split: &FrontmatterSplit,
     lines: &Lines<'_>,
-    found: &mut Vec<Diagnostic>,
+    found: &mut Findings,
 ) -> Option<(Frontmatter, BTreeMap<String, Span>)> {
     let yaml = text.get(split.yaml.clone()).unwrap_or_default();
     let first = lines.place(split.yaml.start).line;
     if yaml.len() > MAX_BYTES {
-        found.push(Diagnostic::error(
+        found.error(
             "frontmatter-too-large",
-            file,
             Span { line: first, column: 1 },
             format!("the frontmatter has {} kB; it may have 256", yaml.len() / 1024),
             "move long texts below the closing `---`",
-        ));
+        );
         return None;
     }
     let moved = |line: u64, column: u64| Span {
@@ -203,30 +173,26 @@ pub fn read(
         Ok(keys) => keys,
         Err(error) => {
             let place = error.location().map_or(moved(1, 1), |l| moved(l.line(), l.column()));
-            found.push(explain(&error, None, file, place));
-            found.extend(indenting_tabs(file, yaml, split.yaml.start, lines));
+            explain(&error, None, place, found);
+            report_tabs(yaml, split.yaml.start, lines, found);
             return None;
         }
     };
-    let before = found.len();
+    let before = found.all.len();
     let mut places = BTreeMap::new();
     for key in keys.0 {
         let place = moved(key.referenced.line(), key.referenced.column());
-        if !KEYS.contains(&key.value.as_str()) {
-            found.push(Diagnostic::error(
+        if !keys_of::<Frontmatter>().contains(&key.value.as_str()) {
+            found.error(
                 "unknown-key",
-                file,
                 place,
-                format!(
-                    "unknown key `{}` in the frontmatter",
-                    ralph_loop_protocol::display::text::one_line(&key.value, 60)
-                ),
-                unknown_key_fix(&key.value, KEYS.iter().copied()),
-            ));
+                format!("unknown key `{}` in the frontmatter", one_line(&key.value, 60)),
+                unknown_key_fix(&key.value, keys_of::<Frontmatter>().iter().copied()),
+            );
         }
         places.insert(key.value, place);
     }
-    if found.len() > before {
+    if found.all.len() > before {
         return None;
     }
     match serde_saphyr::from_str_with_options::<Frontmatter>(yaml, crate::yaml::yaml_limits()) {
@@ -234,13 +200,13 @@ pub fn read(
         Err(error) => {
             let place = error.location().map_or(moved(1, 1), |l| moved(l.line(), l.column()));
             let key = places.iter().filter(|(_, at)| **at <= place).max_by_key(|(_, at)| **at);
-            found.push(explain(&error, key.map(|(key, _)| key.as_str()), file, place));
+            explain(&error, key.map(|(key, _)| key.as_str()), place, found);
             None
         }
     }
 }
 
-fn explain(error: &Error, key: Option<&str>, file: &str, place: Span) -> Diagnostic {
+fn explain(error: &Error, key: Option<&str>, place: Span, found: &mut Findings) {
     let inner = match error {
         Error::AliasError { error, .. } => error.as_ref(),
         other => other,
@@ -249,7 +215,7 @@ fn explain(error: &Error, key: Option<&str>, file: &str, place: Span) -> Diagnos
     let (rule, message, fix) = match inner {
         Error::SerdeUnknownField { field, expected, .. } => (
             "unknown-key",
-            format!("{subject}unknown key `{}`", ralph_loop_protocol::display::text::one_line(field, 60)),
+            format!("{subject}unknown key `{}`", one_line(field, 60)),
             unknown_key_fix(field, expected.iter().copied()),
         ),
         Error::DuplicateMappingKey { key, .. } => (
@@ -279,43 +245,29 @@ fn explain(error: &Error, key: Option<&str>, file: &str, place: Span) -> Diagnos
                 ("wrong-type", format!("{subject}the value is not a command"), fix.into())
             } else if key.is_some() {
                 let fix = "give a value of the right kind; `docs/TASKS.md` shows every key";
-                (
-                    "wrong-type",
-                    format!("{subject}{}", ralph_loop_protocol::display::text::one_line(text, 200)),
-                    fix.into(),
-                )
+                ("wrong-type", format!("{subject}{}", one_line(text, 200)), fix.into())
             } else {
                 let fix = "fix the YAML here; texts with `:` or `#` need quotes";
-                ("not-yaml", ralph_loop_protocol::display::text::one_line(text, 200), fix.into())
+                ("not-yaml", one_line(text, 200), fix.into())
             }
         }
     };
-    Diagnostic::error(rule, file, place, message, fix)
+    found.error(rule, place, message, fix);
 }
 
-/// Lines indented with tabs, which YAML refuses. Only used if the YAML is invalid: a tab inside a block of text may
-/// be meant.
-fn indenting_tabs(file: &str, yaml: &str, base: usize, lines: &Lines<'_>) -> Vec<Diagnostic> {
+/// Reports lines indented with tabs, which YAML refuses. Only used if the YAML is invalid: a tab inside a block of
+/// text may be meant.
+fn report_tabs(yaml: &str, base: usize, lines: &Lines<'_>, found: &mut Findings) {
     let mut at = base;
-    let mut out = Vec::new();
     for line in yaml.split_inclusive('\n') {
         let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
         if line[..indent].contains('\t') && !line.trim().is_empty() {
-            let spaces = line[..indent].replace('\t', "  ");
-            out.push(
-                Diagnostic::error(
-                    "tab-in-frontmatter",
-                    file,
-                    lines.place(at),
-                    "the line is indented with a tab, which YAML does not allow",
-                    "indent with spaces",
-                )
-                .with_edit(at..at + indent, spaces),
-            );
+            let message = "the line is indented with a tab, which YAML does not allow";
+            let finding = found.error("tab-in-frontmatter", lines.place(at), message, "indent with spaces");
+            finding.set_edit(at..at + indent, line[..indent].replace('\t', "  "));
         }
         at += line.len();
     }
-    out
 }
 
 /// The keys of a mapping with their positions; values are skipped.
@@ -345,12 +297,13 @@ impl<'de> Deserialize<'de> for Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::Diagnostic;
 
     fn read_text(text: &str) -> (Option<Frontmatter>, Vec<Diagnostic>) {
-        let mut found = Vec::new();
+        let mut found = Findings::of("t.md");
         let split = split(text).unwrap();
-        let front = read("t.md", text, &split, &Lines::new(text), &mut found);
-        (front.map(|(front, _)| front), found)
+        let front = read(text, &split, &Lines::new(text), &mut found);
+        (front.map(|(front, _)| front), found.all)
     }
 
     fn refused(yaml: &str) -> Diagnostic {
@@ -368,16 +321,6 @@ mod tests {
         assert_eq!(split(""), Err(SplitError::Missing));
         assert_eq!(split("---\na: 1\n"), Err(SplitError::Unclosed));
         assert_eq!(split("---\n---").unwrap().yaml, 4..4);
-    }
-
-    #[test]
-    fn key_list_matches_the_type() {
-        let value = serde_json::to_value(Frontmatter::default()).unwrap();
-        let mut fields: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
-        let mut keys = KEYS.to_vec();
-        fields.sort_unstable();
-        keys.sort_unstable();
-        assert_eq!(fields, keys);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! JSON with positions: a tree of byte ranges next to the typed value, so that every finding has its line and column
 //! and a single value can be replaced without changing another byte.
 
-use super::diagnostic::{Diagnostic, Lines};
-use ralph_loop_protocol::display::text::nearest;
+use super::diagnostic::{Findings, Lines};
+use super::keys::keys_of;
+use ralph_loop_protocol::display::text::{head, nearest, one_line};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -52,7 +53,19 @@ impl Node {
 /// The allowed keys of an object, and the shapes of the objects below them.
 #[derive(Debug)]
 pub(crate) struct ObjectShape {
-    pub keys: &'static [(&'static str, Option<&'static ObjectShape>)],
+    keys: &'static [&'static str],
+    below: Vec<(&'static str, ObjectShape)>,
+}
+
+impl ObjectShape {
+    pub fn of<T: DeserializeOwned>() -> Self {
+        Self { keys: keys_of::<T>(), below: Vec::new() }
+    }
+    /// Sets the shape of the object, or of the objects in the list, at `key`.
+    pub fn with(mut self, key: &'static str, below: Self) -> Self {
+        self.below.push((key, below));
+        self
+    }
 }
 
 /// A parsed file: typed, and as a tree of positions.
@@ -64,38 +77,36 @@ pub(crate) struct Document<T> {
 
 /// Parses a file: syntax, unknown and repeated keys, types.
 pub(crate) fn read<T: DeserializeOwned>(
-    file: &str,
     text: &str,
-    shape: &'static ObjectShape,
+    shape: &ObjectShape,
     lines: &Lines<'_>,
-    found: &mut Vec<Diagnostic>,
+    found: &mut Findings,
 ) -> Option<Document<T>> {
-    let before = found.len();
+    let before = found.all.len();
     let root = match parse(text) {
         Ok(root) => root,
         Err(problem) => {
-            found.push(problem.diagnostic("not-json", file, lines));
+            problem.report("not-json", lines, found);
             return None;
         }
     };
     if !matches!(root.inner, NodeContent::Object(_)) {
-        found.push(Diagnostic::error(
+        found.error(
             "not-json",
-            file,
             lines.place(root.range.start),
             "the file is not a JSON object",
             "it starts with `{` and ends with `}`",
-        ));
+        );
         return None;
     }
-    check_keys(&root, shape, file, lines, found);
-    if found.len() > before {
+    check_keys(&root, shape, lines, found);
+    if found.all.len() > before {
         return None;
     }
     match serde_json::from_str(strip_mark(text).0) {
         Ok(value) => Some(Document { value, root }),
         Err(error) => {
-            found.push(Problem::from_serde(&error, lines).diagnostic("wrong-type", file, lines));
+            Problem::from_serde(&error, lines).report("wrong-type", lines, found);
             None
         }
     }
@@ -113,52 +124,35 @@ pub(crate) fn key_places(root: &Node, lines: &Lines<'_>) -> BTreeMap<String, cra
     out
 }
 
-fn check_keys(
-    node: &Node,
-    shape: &'static ObjectShape,
-    file: &str,
-    lines: &Lines<'_>,
-    found: &mut Vec<Diagnostic>,
-) {
+fn check_keys(node: &Node, shape: &ObjectShape, lines: &Lines<'_>, found: &mut Findings) {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     for member in node.members() {
         let place = lines.place(member.at);
         if let Some(first) = seen.insert(&member.key, place.line) {
-            found.push(Diagnostic::error(
+            found.error(
                 "duplicate-key",
-                file,
                 place,
                 format!("`{}` is given twice; the first is in line {first}", member.key),
                 "remove one of them",
-            ));
+            );
         }
-        match shape.keys.iter().find(|(key, _)| *key == member.key) {
-            Some((_, Some(below))) => check_keys(&member.value, below, file, lines, found),
-            Some((_, None)) => {}
-            None => {
-                let known = shape.keys.iter().map(|(key, _)| *key);
-                found.push(Diagnostic::error(
-                    "unknown-key",
-                    file,
-                    place,
-                    format!(
-                        "unknown key `{}`",
-                        ralph_loop_protocol::display::text::one_line(&member.key, 60)
-                    ),
-                    unknown_key_fix(&member.key, known),
-                ));
-            }
+        if !shape.keys.contains(&member.key.as_str()) {
+            let message = format!("unknown key `{}`", one_line(&member.key, 60));
+            let fix = unknown_key_fix(&member.key, shape.keys.iter().copied());
+            found.error("unknown-key", place, message, fix);
+        } else if let Some((_, below)) = shape.below.iter().find(|(key, _)| *key == member.key) {
+            check_keys(&member.value, below, lines, found);
         }
     }
     for item in node.items() {
-        check_keys(item, shape, file, lines, found);
+        check_keys(item, shape, lines, found);
     }
 }
 
 /// The fix for an unknown key: the likely one, or all.
 pub(crate) fn unknown_key_fix<'a>(key: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     // A key of a megabyte isn't a typo, and the edit distance is quadratic.
-    match nearest(ralph_loop_protocol::display::text::head(key, 64), known.clone()) {
+    match nearest(head(key, 64), known.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => {
             let all: Vec<String> =
@@ -168,7 +162,6 @@ pub(crate) fn unknown_key_fix<'a>(key: &str, known: impl Iterator<Item = &'a str
     }
 }
 
-/// Why a text is invalid.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub offset: usize,
@@ -177,8 +170,8 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    fn diagnostic(self, rule: &'static str, file: &str, lines: &Lines<'_>) -> Diagnostic {
-        Diagnostic::error(rule, file, lines.place(self.offset), self.message, self.fix)
+    fn report(self, rule: &'static str, lines: &Lines<'_>, found: &mut Findings) {
+        found.error(rule, lines.place(self.offset), self.message, self.fix);
     }
 
     fn from_serde(error: &serde_json::Error, lines: &Lines<'_>) -> Self {
@@ -194,11 +187,10 @@ impl Problem {
             "give a value of the right kind; `docs/TASKS.md` shows every key"
         };
         let offset = lines.start_of(error.line()) + error.column().saturating_sub(1);
-        Self { offset, message: ralph_loop_protocol::display::text::one_line(&message, 300), fix: fix.into() }
+        Self { offset, message: one_line(&message, 300), fix: fix.into() }
     }
 }
 
-/// Parses a text into its tree.
 pub(crate) fn parse(text: &str) -> Result<Node, Problem> {
     let (body, base) = strip_mark(text);
     if body.trim().is_empty() {

@@ -8,6 +8,7 @@ pub mod checkbox;
 pub mod diagnostic;
 pub mod frontmatter;
 pub(crate) mod json;
+mod keys;
 mod metric_section;
 pub mod names;
 pub mod plan;
@@ -18,7 +19,7 @@ mod task_file;
 pub mod template;
 pub mod verification;
 
-pub use diagnostic::{Diagnostic, SafeEdit, Severity};
+pub use diagnostic::{Diagnostic, Findings, SafeEdit, Severity};
 pub use metric_section::MetricSection;
 pub use task_file::{
     Completion, Dialect, GitChoice, ModelChoice, PrChoice, Publish, SandboxChoice, TaskFile,
@@ -41,16 +42,13 @@ impl TaskTexts {
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { main: (name.into(), text.into()), others: Vec::new() }
     }
-    /// Adds another file.
     pub fn with(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.others.push((name.into(), text.into()));
         self
     }
-    /// Name of the main file.
     pub fn name(&self) -> &str {
         &self.main.0
     }
-    /// Text of the main file.
     pub fn text(&self) -> &str {
         &self.main.1
     }
@@ -68,8 +66,9 @@ impl TaskTexts {
 
 /// Parses a task. Warnings come from [`crate::lint::lint`].
 pub fn parse(dialect: Dialect, files: &TaskTexts) -> Result<TaskFile, Vec<Diagnostic>> {
-    let mut found = Vec::new();
-    let task = read(dialect, files, &mut found);
+    let mut findings = Findings::of(files.name());
+    let task = read_into(dialect, files, &mut findings);
+    let mut found = findings.all;
     found.retain(Diagnostic::is_error);
     found.sort_by(Diagnostic::order);
     match task {
@@ -78,11 +77,16 @@ pub fn parse(dialect: Dialect, files: &TaskTexts) -> Result<TaskFile, Vec<Diagno
     }
 }
 
+/// Parses as much of a task as possible, without its findings.
+pub fn read(dialect: Dialect, files: &TaskTexts) -> Option<TaskFile> {
+    read_into(dialect, files, &mut Findings::of(files.name()))
+}
+
 /// Parses as much of a task as possible, and collects problems. `None` comes with at least one error.
-pub fn read(dialect: Dialect, files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
+pub(crate) fn read_into(dialect: Dialect, files: &TaskTexts, found: &mut Findings) -> Option<TaskFile> {
     for (name, text) in files.all() {
         if text.len() > MAX_FILE_BYTES {
-            found.push(Diagnostic::error(
+            found.all.push(Diagnostic::error(
                 "file-too-large",
                 name,
                 Span::START,

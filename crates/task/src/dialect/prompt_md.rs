@@ -2,14 +2,14 @@
 //! `.ralph/config.json`, which also sets budgets.
 
 use super::TaskTexts;
-use super::diagnostic::Diagnostic;
+use super::diagnostic::Findings;
 use super::task_file::{Completion, Dialect, TaskFile, verify_name};
 use super::verification;
 use crate::command_line::CommandLine;
 use crate::criterion::Span;
 use crate::spec::Task;
 
-pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
+pub(crate) fn read(files: &TaskTexts, found: &mut Findings) -> Option<TaskFile> {
     match Task::from_prompt(files.text(), files.name()) {
         Ok(task) => {
             let mut read = TaskFile::new(Dialect::PromptMd, files.name(), &task.title, task.text);
@@ -21,13 +21,7 @@ pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<Tas
             Some(read)
         }
         Err(message) => {
-            found.push(Diagnostic::error(
-                "empty-task",
-                files.name(),
-                Span::START,
-                message,
-                "describe the task",
-            ));
+            found.error("empty-task", Span::START, message, "describe the task");
             None
         }
     }

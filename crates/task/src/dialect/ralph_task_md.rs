@@ -1,40 +1,41 @@
 //! `ralph_task.md`: YAML frontmatter for the settings, markdown with checkboxes for the definition of done.
 
 use super::checkbox::{self, Checkbox, Checkboxes};
-use super::diagnostic::{Diagnostic, Lines, line_end};
+use super::diagnostic::{Findings, Lines, line_end};
 use super::frontmatter::{self, Frontmatter, SplitError};
 use super::json::unknown_key_fix;
 use super::task_file::{Dialect, GitChoice, ModelChoice, PrChoice, Publish, SandboxChoice, TaskFile};
 use super::{TaskTexts, names, template};
 use crate::config::{CommandLine, REPEAT_MAX};
 use crate::criterion::{Check, Criterion, Span, VerifyCommand};
+use ralph_loop_protocol::display::text::{count, head, nearest, one_line};
 use std::collections::BTreeMap;
 
 /// Names of sandbox providers; `docker-sandbox` is an alias of `sbx`.
 pub const PROVIDERS: &[&str] = &["local", "docker", "sbx", "docker-sandbox", "daytona", "e2b", "vercel"];
 
-pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
+pub(crate) fn read(files: &TaskTexts, found: &mut Findings) -> Option<TaskFile> {
     let (file, text) = (files.name(), files.text());
     let lines = Lines::new(text);
     let split = match frontmatter::split(text) {
         Ok(split) => split,
         Err(error) => {
-            found.push(no_frontmatter(error, file, text));
+            no_frontmatter(error, text, found);
             return None;
         }
     };
     // The body is parsed even with invalid frontmatter, so that all findings appear at once.
     let boxes = checkbox::read(text, split.body.start);
-    let front = frontmatter::read(file, text, &split, &lines, found);
+    let front = frontmatter::read(text, &split, &lines, found);
     let body = text.get(split.body.clone()).unwrap_or_default();
-    let criteria = criteria(&boxes, file, &lines, found);
+    let criteria = criteria(&boxes, &lines, found);
     let (front, keys) = front?;
     let front = without_blanks(front);
 
     let title = boxes.title.as_deref().map_or("", without_prefix);
     let named = if title.is_empty() { front.task_id.as_deref().unwrap_or("task") } else { title };
     let goal = body.replace("\r\n", "\n").trim().to_owned();
-    let title = ralph_loop_protocol::display::text::one_line(named, 80);
+    let title = one_line(named, 80);
     let mut task = TaskFile::new(Dialect::RalphTaskMd, file, &title, goal);
     task.criteria = criteria;
     task.rules = boxes.constraints;
@@ -43,31 +44,26 @@ pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<Tas
     Some(task)
 }
 
-fn no_frontmatter(error: SplitError, file: &str, text: &str) -> Diagnostic {
+fn no_frontmatter(error: SplitError, text: &str, found: &mut Findings) {
+    const RULE: &str = "missing-frontmatter";
     match error {
         SplitError::Missing => {
-            let eol = line_end(text);
             let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-            Diagnostic::error(
-                "missing-frontmatter",
-                file,
-                Span::START,
-                "the file does not start with a frontmatter",
-                "put `---`, the keys (`test_command`, budgets) and another `---` at the top",
-            )
-            .with_edit(at..at, ["---", "max_iterations: 30", "---", ""].join(eol))
+            let fix = "put `---`, the keys (`test_command`, budgets) and another `---` at the top";
+            let finding = found.error(RULE, Span::START, "the file does not start with a frontmatter", fix);
+            finding.set_edit(at..at, ["---", "max_iterations: 30", "---", ""].join(line_end(text)));
         }
-        SplitError::Unclosed => Diagnostic::error(
-            "missing-frontmatter",
-            file,
-            Span::START,
-            "the frontmatter has no end",
-            "put a line `---` after its last key",
-        ),
+        SplitError::Unclosed => {
+            found.error(
+                RULE,
+                Span::START,
+                "the frontmatter has no end",
+                "put a line `---` after its last key",
+            );
+        }
     }
 }
 
-/// Treats empty texts as missing.
 fn without_blanks(mut front: Frontmatter) -> Frontmatter {
     for value in [
         &mut front.repo_url,
@@ -89,62 +85,52 @@ fn without_prefix(title: &str) -> &str {
     }
 }
 
-fn criteria(
-    boxes: &Checkboxes,
-    file: &str,
-    lines: &Lines<'_>,
-    found: &mut Vec<Diagnostic>,
-) -> Vec<Criterion> {
+fn criteria(boxes: &Checkboxes, lines: &Lines<'_>, found: &mut Findings) -> Vec<Criterion> {
     let mut first: BTreeMap<&str, usize> = BTreeMap::new();
     let mut out = Vec::with_capacity(boxes.boxes.len());
     for entry in &boxes.boxes {
         let place = lines.place(entry.mark - 1);
         if let Some(line) = first.insert(&entry.id, place.line) {
-            found.push(Diagnostic::error(
+            found.error(
                 "duplicate-id",
-                file,
                 place,
                 format!("the id `{}` is used twice; the first is in line {line}", entry.id),
                 "give each checkbox a unique id",
-            ));
+            );
         }
         if !entry.id_written {
-            found.push(
-                Diagnostic::warning(
+            found
+                .warning(
                     "missing-id",
-                    file,
                     place,
                     "the checkbox has no id",
                     format!("start its text with `{}`", entry.id),
                 )
-                .with_edit(entry.id_at..entry.id_at, id_text(entry)),
-            );
+                .set_edit(entry.id_at..entry.id_at, id_text(entry));
         }
         if entry.text.is_empty() {
-            found.push(Diagnostic::error(
+            found.error(
                 "empty-criterion",
-                file,
                 place,
                 format!("`{}` is empty", entry.id),
                 "write what must be true, or remove the checkbox",
-            ));
+            );
         }
         let check = match entry.verify.as_slice() {
             [] => Check::Claimed,
             [(command, at)] => {
                 let place = lines.place(*at);
                 let command = CommandLine::Shell(command.clone());
-                check_command(&command, "verify:", file, place, found);
+                check_command(&command, "verify:", place, found);
                 Check::Command { command }
             }
             [(command, _), (_, at), ..] => {
-                found.push(Diagnostic::error(
+                found.error(
                     "ambiguous-check",
-                    file,
                     lines.place(*at),
                     format!("`{}` has more than one `verify:`", entry.id),
                     "join the commands with `&&` in one `verify:`",
-                ));
+                );
                 Check::Command { command: CommandLine::Shell(command.clone()) }
             }
         };
@@ -157,7 +143,7 @@ fn criteria(
             place,
         });
     }
-    misread(boxes, file, lines, found);
+    misread(boxes, lines, found);
     out
 }
 
@@ -169,107 +155,85 @@ fn id_text(entry: &Checkbox) -> String {
 }
 
 /// Text that may be meant as a criterion or a check but isn't parsed as one.
-fn misread(boxes: &Checkboxes, file: &str, lines: &Lines<'_>, found: &mut Vec<Diagnostic>) {
+fn misread(boxes: &Checkboxes, lines: &Lines<'_>, found: &mut Findings) {
     if !boxes.has_section {
         let hint = match boxes.outside.len() {
             0 => String::new(),
-            count => format!(
-                "; {} elsewhere do not count",
-                ralph_loop_protocol::display::text::count(count, "checkbox").replace("xs", "xes")
-            ),
+            boxes => format!("; {} elsewhere do not count", count(boxes, "checkbox").replace("xs", "xes")),
         };
-        found.push(Diagnostic::error(
+        found.error(
             "missing-criteria-section",
-            file,
             Span::START,
             format!("no heading `Success criteria`{hint}"),
             "put the checkboxes under a heading `## Success criteria`",
-        ));
+        );
     } else {
         for at in &boxes.outside {
-            found.push(Diagnostic::warning(
+            found.warning(
                 "checkbox-outside",
-                file,
                 lines.place(*at),
                 "this checkbox is not under the success criteria: it does not count",
                 "move it there, or make it a plain list item",
-            ));
+            );
         }
     }
     for range in &boxes.broken {
-        let finding = Diagnostic::error(
+        let spaced = lines.text().get(range.end..).is_some_and(|rest| rest.starts_with([' ', '\t']));
+        let finding = found.error(
             "not-a-checkbox",
-            file,
             lines.place(range.start),
             "this looks like a checkbox, but it is none",
             "write `- [ ] text` with a space in the brackets and one after them",
         );
-        let spaced = lines.text().get(range.end..).is_some_and(|rest| rest.starts_with([' ', '\t']));
-        found.push(finding.with_edit(range.clone(), if spaced { "[ ]" } else { "[ ] " }));
+        finding.set_edit(range.clone(), if spaced { "[ ]" } else { "[ ] " });
     }
     for at in &boxes.ambiguous {
-        found.push(Diagnostic::error(
+        found.error(
             "ambiguous-check",
-            file,
             lines.place(*at),
             "this `verify:` names more than one command",
             "put one command between backticks; join several with `&&`",
-        ));
+        );
     }
     for at in &boxes.inline_verify {
-        found.push(Diagnostic::warning(
+        found.warning(
             "verify-in-text",
-            file,
             lines.place(*at),
             "`verify:` inside the text of a checkbox is not read as a check",
             "put it in a list item below: `  - verify: ` and the command in backticks",
-        ));
+        );
     }
 }
 
 /// Refuses a command that can't be run.
-pub(crate) fn check_command(
-    command: &CommandLine,
-    key: &str,
-    file: &str,
-    place: Span,
-    found: &mut Vec<Diagnostic>,
-) {
+pub(crate) fn check_command(command: &CommandLine, key: &str, place: Span, found: &mut Findings) {
     let problem = match command {
         CommandLine::Shell(line) if line.trim().is_empty() => "is empty",
         CommandLine::Argv(argv) if argv.first().is_none_or(|first| first.trim().is_empty()) => "is empty",
         _ if command.argv().iter().any(|arg| arg.contains('\0')) => "has a NUL byte",
         _ => return,
     };
-    found.push(Diagnostic::error(
+    found.error(
         "bad-command",
-        file,
         place,
         format!("the command of `{key}` {problem}"),
         "name a command, for example `npm test`",
-    ));
+    );
 }
 
 /// A command that may also have to print something.
-pub(crate) fn check_verify(
-    verify: &VerifyCommand,
-    key: &str,
-    file: &str,
-    place: Span,
-    found: &mut Vec<Diagnostic>,
-) {
-    check_command(verify.command(), key, file, place, found);
+pub(crate) fn check_verify(verify: &VerifyCommand, key: &str, place: Span, found: &mut Findings) {
+    check_command(verify.command(), key, place, found);
     if let Err(problem) = verify.output() {
         let fix =
             format!("for example `{{command: {:?}, contains: \"3 items\"}}`", verify.command().display());
-        found.push(Diagnostic::error("bad-output", file, place, problem, fix));
+        found.error("bad-output", place, problem, fix);
     }
 }
 
-fn fill_in(task: &mut TaskFile, front: Frontmatter, found: &mut Vec<Diagnostic>) {
-    let file = task.source.clone();
+fn fill_in(task: &mut TaskFile, front: Frontmatter, found: &mut Findings) {
     let at = |key: &str, keys: &BTreeMap<String, Span>| keys.get(key).copied().unwrap_or_default();
-    values(&front, &task.keys, &file, found);
+    values(&front, &task.keys, found);
 
     if let Some(id) = front.task_id.as_deref().filter(|id| names::is_usable_id(id)) {
         task.task_id = id.to_owned();
@@ -285,13 +249,12 @@ fn fill_in(task: &mut TaskFile, front: Frontmatter, found: &mut Vec<Diagnostic>)
     if let Some(problem) = names::branch_problem(&branch) {
         let key =
             if front.target_branch_slug.is_some() { "target_branch_slug" } else { "target_branch_prefix" };
-        found.push(Diagnostic::error(
+        found.error(
             "bad-branch",
-            &file,
             at(key, &task.keys),
             format!("invalid branch name `{branch}`: {problem}"),
             "change `target_branch_prefix` or `target_branch_slug`",
-        ));
+        );
     }
     task.git = GitChoice {
         repo_url: front.repo_url,
@@ -336,24 +299,21 @@ fn fill_in(task: &mut TaskFile, front: Frontmatter, found: &mut Vec<Diagnostic>)
 }
 
 /// Values of the right type that are invalid.
-fn values(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found: &mut Vec<Diagnostic>) {
+fn values(front: &Frontmatter, keys: &BTreeMap<String, Span>, found: &mut Findings) {
     let at = |key: &str| keys.get(key).copied().unwrap_or_default();
     let mut refuse = |rule, key: &str, message: String, fix: String| {
-        found.push(Diagnostic::error(rule, file, at(key), message, fix));
+        found.error(rule, at(key), message, fix);
     };
     if let Some(id) = front.task_id.as_deref().filter(|id| !names::is_usable_id(id)) {
         refuse(
             "bad-task-id",
             "task_id",
-            format!("the task id `{}` is not usable", ralph_loop_protocol::display::text::one_line(id, 60)),
+            format!("the task id `{}` is not usable", one_line(id, 60)),
             "use letters, digits, `-`, `_` and `.`: it becomes part of a branch name".into(),
         );
     }
     if let Some(name) = front.sandbox_provider.as_deref().filter(|name| !PROVIDERS.contains(name)) {
-        let fix = match ralph_loop_protocol::display::text::nearest(
-            ralph_loop_protocol::display::text::head(name, 64),
-            PROVIDERS.iter().copied(),
-        ) {
+        let fix = match nearest(head(name, 64), PROVIDERS.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("choose one of {}", PROVIDERS.join(", ")),
         };
@@ -396,27 +356,24 @@ fn values(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found:
         refuse(
             "bad-branch",
             "base_branch",
-            format!(
-                "invalid branch name `{}`: {problem}",
-                ralph_loop_protocol::display::text::one_line(branch, 60)
-            ),
+            format!("invalid branch name `{}`: {problem}", one_line(branch, 60)),
             "name a branch of the repository".into(),
         );
     }
     if let Some(command) = &front.test_command {
-        check_command(command, "test_command", file, at("test_command"), found);
+        check_command(command, "test_command", at("test_command"), found);
     }
     for command in front.verify_commands.iter().flatten() {
-        check_verify(command, "verify_commands", file, at("verify_commands"), found);
+        check_verify(command, "verify_commands", at("verify_commands"), found);
     }
-    metric(front, keys, file, found);
+    metric(front, keys, found);
 }
 
 /// A measurement that can't be made, or has no direction.
-fn metric(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found: &mut Vec<Diagnostic>) {
+fn metric(front: &Frontmatter, keys: &BTreeMap<String, Span>, found: &mut Findings) {
     let at = |key: &str| keys.get(key).copied().unwrap_or_default();
     let mut refuse = |key: &str, message: &str, fix: &str| {
-        found.push(Diagnostic::error("bad-metric", file, at(key), message, fix));
+        found.error("bad-metric", at(key), message, fix);
     };
     let Some(metric) = &front.metric else {
         if front.keep_best == Some(true) {
@@ -438,19 +395,19 @@ fn metric(front: &Frontmatter, keys: &BTreeMap<String, Span>, file: &str, found:
             "5 is enough to know the noise of most measurements",
         );
     }
-    check_command(&metric.command, "metric", file, at("metric"), found);
+    check_command(&metric.command, "metric", at("metric"), found);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::{Dialect, parse};
+    use crate::dialect::{Diagnostic, Dialect, parse};
 
     fn rules(text: &str) -> Vec<&'static str> {
-        let mut found = Vec::new();
+        let mut found = Findings::of("ralph_task.md");
         read(&TaskTexts::new("ralph_task.md", text), &mut found);
-        found.sort_by(Diagnostic::order);
-        found.into_iter().map(|d| d.rule).collect()
+        found.all.sort_by(Diagnostic::order);
+        found.all.into_iter().map(|d| d.rule).collect()
     }
 
     fn with_front(front: &str) -> String {

@@ -9,6 +9,7 @@ use crate::dialect::metric_section::MetricSection;
 use crate::dialect::plan::prd_tasks::Story;
 use crate::dialect::template::{self, Vars};
 pub use crate::spec::Dialect;
+use ralph_loop_protocol::display::text::one_line;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,7 +17,6 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Completion {
-    /// The promise.
     Promise,
     /// The promise, or every story marked as passing.
     Claim,
@@ -31,102 +31,69 @@ pub struct GitChoice {
     pub repo_url: Option<String>,
     /// The branch to start from; may be another branch of `ralph`.
     pub base_branch: Option<String>,
-    /// The run's branch, possibly still a template.
     pub branch: Option<String>,
-    /// Folder below the workspace for the agent.
     pub working_dir: Option<String>,
-    /// Author name of commits.
     pub commit_author: Option<String>,
-    /// Author email of commits.
     pub commit_email: Option<String>,
-    /// Whether the file asks for a pull request.
     pub create_pr: Option<bool>,
     /// What the dialect publishes by default; `None` leaves it to flags and config.
     pub publish: Option<Publish>,
 }
 
-/// The pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PrChoice {
-    /// Opened as a draft.
     pub draft: Option<bool>,
-    /// Its labels.
     pub labels: Vec<String>,
-    /// Its title, a template.
     pub title_template: Option<String>,
-    /// Its text, a template.
     pub body_template: Option<String>,
 }
 
-/// The sandbox.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SandboxChoice {
     /// `local`, `docker`, `sbx`, `daytona`, `e2b` or `vercel`.
     pub provider: Option<String>,
-    /// Image to start from.
     pub image: Option<String>,
-    /// Processors.
     pub vcpu: Option<f64>,
-    /// Memory.
     pub memory_gib: Option<f64>,
-    /// Disk.
     pub disk_gib: Option<f64>,
 }
 
-/// The requested model profiles.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ModelChoice {
-    /// The default profile.
     pub default_profile: Option<String>,
     /// The profile to switch to when the run is stuck.
     pub fallback_profile: Option<String>,
 }
 
-/// The content of a task file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskFile {
-    /// Its format.
     pub dialect: Dialect,
-    /// The main file as the caller named it.
     pub source: String,
-    /// A short title.
     pub title: String,
-    /// The text given to agents.
     pub goal: String,
     /// Stable id, safe in paths and branch names.
     pub task_id: String,
-    /// The ticket that the file names.
     pub ticket_id: Option<String>,
     /// One line: the value of `{{task_summary}}`.
     pub summary: String,
-    /// The title as part of a branch name.
     pub slug: String,
-    /// What makes it done.
     pub criteria: Vec<Criterion>,
     /// The stories of a plan; each is also a criterion.
     pub stories: Vec<Story>,
     /// Commands that must pass in addition to those of criteria.
     pub global_verify: Vec<VerifyCommand>,
-    /// The test command of the whole task.
     pub test_command: Option<CommandLine>,
-    /// The numeric goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<MetricSection>,
     /// What corresponds to configuration keys: budgets, protected paths, setup commands, author.
     pub settings: ConfigFile,
-    /// What starts the final checks.
     pub completion: Completion,
-    /// Repository and branch.
     pub git: GitChoice,
-    /// Pull request.
     pub pr: PrChoice,
-    /// Sandbox.
     pub sandbox: SandboxChoice,
-    /// Model profiles.
     pub model: ModelChoice,
     /// Files shown to the agent, relative to the workspace.
     pub context_files: Vec<String>,
-    /// Rules for every session.
     pub rules: Vec<String>,
     /// The positions of the file's keys, by name (`pr.draft` for nested ones).
     #[serde(skip)]
@@ -148,7 +115,7 @@ impl TaskFile {
             goal,
             task_id: super::names::derived_id(title),
             ticket_id: None,
-            summary: ralph_loop_protocol::display::text::one_line(title, 72),
+            summary: one_line(title, 72),
             slug: super::names::slug(title),
             criteria: Vec::new(),
             stories: Vec::new(),

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-/// Every template name.
 pub const NAMES: &[&str] = &[
     "task_id",
     "ticket_id",
@@ -20,12 +19,10 @@ pub const NAMES: &[&str] = &[
     "branch",
 ];
 
-/// Known values by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Vars(BTreeMap<&'static str, String>);
 
 impl Vars {
-    /// No values.
     pub fn new() -> Self {
         Self::default()
     }
@@ -41,7 +38,6 @@ impl Vars {
         self.0.remove(name);
         self
     }
-    /// The value of a name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }

@@ -43,7 +43,6 @@ struct SectionReader {
     found: Vec<(String, usize)>,
     /// Whether the first heading is over: at the top level it is the task's title.
     has_title: bool,
-    /// Level of the open Verification heading.
     section: Option<HeadingLevel>,
     heading: Option<String>,
     /// Lines of the open shell fence, with their offsets.

@@ -1,24 +1,21 @@
 //! Warnings about the caller's machine: missing programs, checks that pass before any work.
 
-use super::{Diagnostic, LintFacts};
+use super::{Diagnostic, Findings, LintFacts};
 use crate::config::CommandLine;
 use crate::criterion::{Criterion, Span};
 use crate::dialect::TaskFile;
+use ralph_loop_protocol::display::text::one_line;
 
-pub(super) fn check(task: &TaskFile, facts: &LintFacts, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(task: &TaskFile, facts: &LintFacts, found: &mut Findings) {
     for (command, place) in task.commands() {
         for program in programs_of(command) {
             if facts.missing_programs.contains(&program) {
-                found.push(Diagnostic::warning(
+                found.warning(
                     "missing-program",
-                    &task.source,
                     place,
-                    format!(
-                        "`{program}` of `{}` does not exist here",
-                        ralph_loop_protocol::display::text::one_line(&command.display(), 80)
-                    ),
+                    format!("`{program}` of `{}` does not exist here", one_line(&command.display(), 80)),
                     "install it, correct its name, or make it with a set-up command",
-                ));
+                );
             }
         }
     }

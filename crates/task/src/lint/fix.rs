@@ -32,7 +32,9 @@ mod tests {
     use std::ops::Range;
 
     fn edit(range: Range<usize>, replacement: &str) -> Diagnostic {
-        Diagnostic::error("r", "f", Span::START, "m", "f").with_edit(range, replacement)
+        let mut finding = Diagnostic::error("r", "f", Span::START, "m", "f");
+        finding.set_edit(range, replacement);
+        finding
     }
 
     #[test]

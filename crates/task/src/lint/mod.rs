@@ -10,7 +10,7 @@ mod required;
 mod untouched;
 mod wording;
 
-pub use crate::dialect::diagnostic::{Diagnostic, SafeEdit, Severity};
+pub use crate::dialect::diagnostic::{Diagnostic, Findings, SafeEdit, Severity};
 pub use facts::{passing_already, programs, programs_of};
 pub use fix::apply_fixes;
 pub use prompt_sections::{PromptSections, prompt_sections};
@@ -26,9 +26,7 @@ pub struct LintFacts {
     pub missing_programs: Vec<String>,
     /// Names of the checks that must pass, from the task, the configuration and the repo.
     pub verifiers: Option<Vec<String>>,
-    /// Whether the configuration or a flag sets a budget.
     pub budget_set: Option<bool>,
-    /// Whether a code host is configured.
     pub has_forge: bool,
 }
 
@@ -37,7 +35,6 @@ pub struct LintFacts {
 pub struct LintReport {
     /// The findings, in file order.
     pub diagnostics: Vec<Diagnostic>,
-    /// The task.
     pub task: Option<TaskFile>,
 }
 
@@ -48,22 +45,22 @@ impl LintReport {
     }
 }
 
-/// Lints a task.
 pub fn lint(dialect: Dialect, files: &TaskTexts, facts: &LintFacts) -> LintReport {
-    let mut found = Vec::new();
-    let task = dialect::read(dialect, files, &mut found);
+    let mut found = Findings::of(files.name());
+    let task = dialect::read_into(dialect, files, &mut found);
     if let Some(task) = &task {
         required::check(task, files, facts, &mut found);
-        wording::check(task, files, &mut found);
+        wording::check(task, &mut found);
         facts::check(task, facts, &mut found);
         untouched::check(dialect, files, &mut found);
         if dialect == Dialect::PromptMd {
             prompt_sections::check(files, &mut found);
         }
     }
-    found.sort_by(Diagnostic::order);
-    found.dedup();
-    LintReport { diagnostics: found, task }
+    let mut diagnostics = found.all;
+    diagnostics.sort_by(Diagnostic::order);
+    diagnostics.dedup();
+    LintReport { diagnostics, task }
 }
 
 /// The finding for a task file that does not exist.

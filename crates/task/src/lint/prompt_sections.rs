@@ -1,6 +1,6 @@
 //! What a `PROMPT.md` should contain.
 
-use super::Diagnostic;
+use super::Findings;
 use crate::criterion::Span;
 use crate::dialect::{TaskTexts, verification};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -8,20 +8,16 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 /// Which parts of a good prompt exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PromptSections {
-    /// What to do.
     pub task: bool,
-    /// When it is done.
     pub acceptance: bool,
     /// What must not happen.
     pub constraints: bool,
-    /// How it is verified.
     pub verification: bool,
     /// The word that ends the run. The engine's prompt also names it, so a missing one isn't a finding.
     pub promise: bool,
 }
 
 impl PromptSections {
-    /// Names of the missing parts.
     pub fn missing(self) -> Vec<&'static str> {
         [
             ("Task", self.task),
@@ -66,16 +62,15 @@ pub fn prompt_sections(text: &str) -> PromptSections {
     out
 }
 
-pub(super) fn check(files: &TaskTexts, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(files: &TaskTexts, found: &mut Findings) {
     let missing = prompt_sections(files.text()).missing();
     if !missing.is_empty() {
-        found.push(Diagnostic::warning(
+        found.warning(
             "missing-section",
-            files.name(),
             Span::START,
             format!("the prompt has no heading for: {}", missing.join(", ")),
             "describe the work, when it is done, what must not change, and how it is verified",
-        ));
+        );
     }
 }
 

@@ -1,15 +1,16 @@
 //! The rules that block a start: what every task needs so that a run ends and its result can be proven.
 
-use super::{Diagnostic, LintFacts};
+use super::{Diagnostic, Findings, LintFacts};
 use crate::budget::Budgets;
 use crate::criterion::{Check, Span};
 use crate::dialect::diagnostic::line_end;
 use crate::dialect::{Dialect, TaskFile, TaskTexts, frontmatter};
+use ralph_loop_protocol::display::text::duration;
 
 /// Fewest checkboxes of a `ralph_task.md`; a numeric goal counts as one.
 const MIN_BOXES: usize = 2;
 
-pub(super) fn check(task: &TaskFile, files: &TaskTexts, facts: &LintFacts, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(task: &TaskFile, files: &TaskTexts, facts: &LintFacts, found: &mut Findings) {
     match task.dialect {
         Dialect::RalphTaskMd => ralph_task_md(task, files, found),
         Dialect::RalphJson => {
@@ -19,74 +20,62 @@ pub(super) fn check(task: &TaskFile, files: &TaskTexts, facts: &LintFacts, found
         }
         Dialect::Plan => {
             something_to_check(task, facts, "verifyCommands", found);
-            configured_budget(task, facts, found);
+            configured_budget(facts, found);
             prd(files, found);
         }
         Dialect::PromptMd => {
             if facts.verifiers.is_some() {
                 something_to_check(task, facts, "verifiers", found);
             }
-            configured_budget(task, facts, found);
+            configured_budget(facts, found);
         }
     }
 }
 
-fn ralph_task_md(task: &TaskFile, files: &TaskTexts, found: &mut Vec<Diagnostic>) {
-    let file = task.source.as_str();
+fn ralph_task_md(task: &TaskFile, files: &TaskTexts, found: &mut Findings) {
     let end = frontmatter::split(files.text()).map(|split| split.yaml.end).ok();
     let eol = line_end(files.text());
-    let mut missing = |rule, message: &str, fix: String, line: Option<String>| {
-        let finding = Diagnostic::error(rule, file, Span::START, message, fix);
-        found.push(match (line, end) {
-            (Some(line), Some(end)) => finding.with_edit(end..end, format!("{line}{eol}")),
-            _ => finding,
-        });
+    let fill_in = |finding: &mut Diagnostic, line: &str| {
+        if let Some(end) = end {
+            finding.set_edit(end..end, format!("{line}{eol}"));
+        }
+    };
+    let mut missing = |rule, message: &str, line: String| {
+        fill_in(found.error(rule, Span::START, message, format!("add `{line}`")), &line);
     };
     let budgets = Budgets::default();
     let settings = &task.settings;
-    if task.test_command.is_none() {
-        let example = task.global_verify.first().map_or("npm test".to_owned(), |command| command.display());
-        let fix = format!("add the one command that must pass at the end: `test_command: {example:?}`");
-        missing("missing-test-command", "`test_command` is missing", fix, None);
-    }
     if settings.max_iterations.is_none() {
         let line = format!("max_iterations: {}", budgets.max_iterations);
-        missing("missing-max-iterations", "`max_iterations` is missing", format!("add `{line}`"), Some(line));
+        missing("missing-max-iterations", "`max_iterations` is missing", line);
     }
     if settings.max_wall_time_minutes.is_none() {
         let line = format!("max_wall_time_minutes: {}", budgets.max_wall_time.as_secs() / 60);
-        let message = "`max_wall_time_minutes` is missing";
-        missing("missing-max-wall-time", message, format!("add `{line}`"), Some(line));
+        missing("missing-max-wall-time", "`max_wall_time_minutes` is missing", line);
     }
     if settings.max_cost_usd_estimate.is_none() && settings.max_tokens_total.is_none() {
         let line = format!("max_cost_usd_estimate: {}", budgets.max_cost.dollars());
         let message = "there is neither `max_cost_usd_estimate` nor `max_tokens_total`";
-        missing("missing-cost-budget", message, format!("add `{line}`"), Some(line));
+        missing("missing-cost-budget", message, line);
+    }
+    if task.test_command.is_none() {
+        let example = task.global_verify.first().map_or("npm test".to_owned(), |command| command.display());
+        let fix = format!("add the one command that must pass at the end: `test_command: {example:?}`");
+        found.error("missing-test-command", Span::START, "`test_command` is missing", fix);
     }
     if !task.keys.contains_key("task_id") {
         let line = format!("task_id: {:?}", task.task_id);
-        let finding = Diagnostic::warning(
-            "missing-task-id",
-            file,
-            Span::START,
-            "`task_id` is missing; one derived from the title changes with it",
-            format!("add `{line}`"),
-        );
-        found.push(match end {
-            Some(end) => finding.with_edit(end..end, format!("{line}{eol}")),
-            None => finding,
-        });
+        let message = "`task_id` is missing; one derived from the title changes with it";
+        fill_in(found.warning("missing-task-id", Span::START, message, format!("add `{line}`")), &line);
     }
     boxes(task, found);
 }
 
-fn boxes(task: &TaskFile, found: &mut Vec<Diagnostic>) {
-    let file = task.source.as_str();
+fn boxes(task: &TaskFile, found: &mut Findings) {
     let least = MIN_BOXES - usize::from(task.metric.is_some());
-    if task.criteria.len() < least && !found.iter().any(|d| d.rule == "missing-criteria-section") {
-        found.push(Diagnostic::error(
+    if task.criteria.len() < least && !found.all.iter().any(|d| d.rule == "missing-criteria-section") {
+        found.error(
             "too-few-criteria",
-            file,
             task.criteria.first().map_or(Span::START, |c| c.place),
             format!(
                 "the success criteria have {} of at least {}",
@@ -94,23 +83,22 @@ fn boxes(task: &TaskFile, found: &mut Vec<Diagnostic>) {
                 if least == 1 { "1 checkbox".to_owned() } else { format!("{least} checkboxes") }
             ),
             "split the definition of done into single conditions: `- [ ] M1.1 …`",
-        ));
+        );
     }
     if !task.global_verify.is_empty() {
         return;
     }
     for criterion in task.criteria.iter().filter(|c| c.check == Check::Claimed) {
-        found.push(Diagnostic::error(
+        found.error(
             "missing-check",
-            file,
             criterion.place,
             format!("nothing checks `{}`", criterion.id),
             "add `  - verify: ` with a command below it, or `verify_commands` to the frontmatter",
-        ));
+        );
     }
 }
 
-fn something_to_check(task: &TaskFile, facts: &LintFacts, key: &str, found: &mut Vec<Diagnostic>) {
+fn something_to_check(task: &TaskFile, facts: &LintFacts, key: &str, found: &mut Findings) {
     let configured = facts.verifiers.as_ref().is_some_and(|names| !names.is_empty());
     if task.is_checkable() || configured {
         return;
@@ -120,88 +108,82 @@ fn something_to_check(task: &TaskFile, facts: &LintFacts, key: &str, found: &mut
         Dialect::Plan => "add the project's test command to `verifyCommands`",
         _ => "put a command under `## Verification`, as a list item: - `make test`",
     };
-    found.push(Diagnostic::error(
+    found.error(
         "no-check",
-        &task.source,
         task.keys.get(key).copied().unwrap_or_default(),
         "`ralph` can't check when this task is done",
         fix,
-    ));
+    );
 }
 
-fn ralph_json_budget(task: &TaskFile, files: &TaskTexts, found: &mut Vec<Diagnostic>) {
+fn ralph_json_budget(task: &TaskFile, files: &TaskTexts, found: &mut Findings) {
     // A new key right after the opening brace is valid if the object has another key, and `task` is one.
     let Some(after_brace) = files.text().find('{').map(|at| at + 1) else { return };
     let eol = line_end(files.text());
-    let mut warn = |rule, message: &str, line: String, is_free: bool| {
-        let finding = Diagnostic::warning(rule, &task.source, Span::START, message, format!("add `{line}`"));
-        found.push(match is_free {
-            true => finding.with_edit(after_brace..after_brace, format!("{eol}  {line},")),
-            false => finding,
-        });
+    let mut warn = |message: &str, line: String, is_free: bool| {
+        let finding = found.warning("missing-budget", Span::START, message, format!("add `{line}`"));
+        if is_free {
+            finding.set_edit(after_brace..after_brace, format!("{eol}  {line},"));
+        }
     };
     let budgets = Budgets::default();
     if task.settings.max_iterations.is_none() {
         let line = format!("\"max_iterations\": {}", budgets.max_iterations);
-        warn("missing-budget", "`max_iterations` is missing; the default applies", line, true);
+        warn("`max_iterations` is missing; the default applies", line, true);
     }
     if task.settings.max_cost_usd_estimate.is_none() && task.settings.max_tokens_total.is_none() {
         let message = "there is neither `budget.max_cost_usd` nor `budget.max_tokens`; the default holds";
         let line = format!("\"budget\": {{\"max_cost_usd\": {}}}", budgets.max_cost.dollars());
-        warn("missing-budget", message, line, !task.keys.contains_key("budget"));
+        warn(message, line, !task.keys.contains_key("budget"));
     }
 }
 
-fn configured_budget(task: &TaskFile, facts: &LintFacts, found: &mut Vec<Diagnostic>) {
+fn configured_budget(facts: &LintFacts, found: &mut Findings) {
     if facts.budget_set == Some(false) {
         let budgets = Budgets::default();
-        found.push(Diagnostic::warning(
+        found.warning(
             "missing-budget",
-            &task.source,
             Span::START,
             format!(
                 "no budget is set; the defaults hold: {} iterations, {}, {}",
                 budgets.max_iterations,
-                ralph_loop_protocol::display::text::duration(budgets.max_wall_time),
+                duration(budgets.max_wall_time),
                 budgets.max_cost
             ),
             "set `max_iterations` and `max_cost_usd_estimate` in `.ralph/config.json`",
-        ));
+        );
     }
 }
 
-fn forge(task: &TaskFile, facts: &LintFacts, found: &mut Vec<Diagnostic>) {
+fn forge(task: &TaskFile, facts: &LintFacts, found: &mut Findings) {
     for criterion in task.criteria.iter().filter(|c| c.check.needs_forge()) {
         if task.git.create_pr != Some(true) {
-            found.push(Diagnostic::warning(
+            found.warning(
                 "needs-pull-request",
-                &task.source,
                 criterion.place,
                 format!("`{}` checks the pull request, but the task doesn't request one", criterion.id),
                 "set `git.create_pr` to true",
-            ));
+            );
         }
         if !facts.has_forge {
-            found.push(Diagnostic::warning(
+            found.warning(
                 "needs-forge",
-                &task.source,
                 criterion.place,
                 format!("`{}` needs a code host, and none is known here", criterion.id),
                 "a GitHub remote and `GITHUB_TOKEN` are one; or use a command that can run here",
-            ));
+            );
         }
     }
 }
 
-fn prd(files: &TaskTexts, found: &mut Vec<Diagnostic>) {
+fn prd(files: &TaskTexts, found: &mut Findings) {
     if files.beside("prd.md").is_none_or(|(_, text)| text.trim().is_empty()) {
-        found.push(Diagnostic::warning(
+        found.warning(
             "missing-prd",
-            files.name(),
             Span::START,
             "`prd.md` is missing, so every session starts without the requirements",
             "describe the feature and why you want it; run `ralph init --plan` for the headings",
-        ));
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! Finds templates that weren't filled in: a run on one would waste money.
 
-use super::Diagnostic;
+use super::{Diagnostic, Findings};
 use crate::criterion::Span;
 use crate::dialect::template::NAMES;
 use crate::dialect::{Dialect, TaskTexts};
@@ -25,14 +25,12 @@ pub struct Placeholder {
     pub line: usize,
     /// Its column, from 1.
     pub column: usize,
-    /// Its text.
     pub words: String,
     /// Whether it is a sentence from a template of `ralph init`.
     asked: bool,
 }
 
 impl Placeholder {
-    /// The problem, as text.
     pub fn message(&self) -> String {
         match self.asked {
             true => format!("the template's placeholder is still there: {}", self.words),
@@ -143,22 +141,16 @@ pub fn template_words(text: &str) -> Option<(usize, String)> {
     placeholders(text).first().map(|found| (found.line, found.message()))
 }
 
-pub(super) fn check(dialect: Dialect, files: &TaskTexts, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(dialect: Dialect, files: &TaskTexts, found: &mut Findings) {
     for place in placeholders(files.text()) {
         let span = Span { line: place.line, column: place.column };
-        found.push(Diagnostic::error(
-            "untouched-template",
-            files.name(),
-            span,
-            place.message(),
-            fix(dialect),
-        ));
+        found.error("untouched-template", span, place.message(), fix(dialect));
     }
     if dialect == Dialect::Plan
         && let Some((name, text)) = files.beside("prd.md")
         && let Some(line) = untouched_plan(text)
     {
-        found.push(Diagnostic::error(
+        found.all.push(Diagnostic::error(
             "untouched-template",
             name,
             Span { line, column: 1 },
@@ -195,7 +187,6 @@ fn untouched_plan(text: &str) -> Option<usize> {
     first
 }
 
-/// How to fix it.
 pub fn fix(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Plan => "replace it with the plan's own text and stories",

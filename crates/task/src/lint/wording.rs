@@ -1,119 +1,72 @@
 //! Warnings about wording: criteria that can't be checked, stories too large for one session, unchanged templates.
 
-use super::Diagnostic;
+use super::Findings;
 use crate::criterion::{Check, Span};
-use crate::dialect::{Dialect, TaskFile, TaskTexts};
+use crate::dialect::{Dialect, TaskFile};
+use ralph_loop_protocol::display::text::one_line;
+use regex_lite::Regex;
+use std::sync::LazyLock;
 
-/// Words that sound like a condition but aren't.
-const VAGUE: &[&str] = &[
-    "works correctly",
-    "work correctly",
-    "works as expected",
-    "work as expected",
-    "behaves as expected",
-    "as expected",
-    "as intended",
-    "works well",
-    "works fine",
-    "works properly",
-    "work properly",
-    "behaves correctly",
-    "behaves properly",
-    "functions correctly",
-    "functions properly",
-    "handled correctly",
-    "handled properly",
-    "handles errors gracefully",
-    "gracefully",
-    "looks good",
-    "look good",
-    "looks nice",
-    "looks right",
-    "is clean",
-    "are clean",
-    "clean code",
-    "high quality",
-    "good quality",
-    "good performance",
-    "is fast",
-    "is robust",
-    "is readable",
-    "is maintainable",
-    "is intuitive",
-    "user-friendly",
-    "user friendly",
-    "easy to use",
-    "well tested",
-    "well-tested",
-    "well documented",
-    "well-documented",
-    "no bugs",
-    "bug-free",
-    "production-ready",
-    "production ready",
-    "best practices",
-    "and so on",
-    "etc",
-];
+/// Phrases that sound like a condition but aren't.
+static VAGUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let phrases = [
+        "(works?|behaves?|functions?|handled) (correctly|properly|well|fine)",
+        "((works?|behaves?) )?as (expected|intended)",
+        "(handles errors )?gracefully",
+        "looks? (good|nice|right)",
+        "(is|are) clean|clean code|(high|good) quality|good performance",
+        "is (fast|robust|readable|maintainable|intuitive)",
+        "user[- ]friendly|easy to use|well[- ](tested|documented)",
+        "no bugs|bug-free|production[- ]ready|best practices|and so on|etc",
+    ];
+    Regex::new(&format!(r"(?i)\b({})\b", phrases.join("|"))).ok()
+});
 
 /// Longest description for one session.
 const MAX_CHARS: usize = 400;
 const MAX_SENTENCES: usize = 3;
 
-/// Unfilled placeholders of templates.
 const PLACEHOLDERS: &[&str] = &["ORG/REPO", "your-org/", "ralph/feature-name"];
 
-pub(super) fn check(task: &TaskFile, files: &TaskTexts, found: &mut Vec<Diagnostic>) {
-    let file = files.name();
+pub(super) fn check(task: &TaskFile, found: &mut Findings) {
     for criterion in &task.criteria {
         // A criterion is as exact as its check; a story is judged by its criteria.
         if criterion.check == Check::Claimed && task.dialect != Dialect::Plan {
-            vague(&criterion.id, &criterion.text, file, criterion.place, found);
+            vague(&criterion.id, &criterion.text, criterion.place, found);
         }
-        too_large(&criterion.id, &criterion.text, file, criterion.place, found);
+        too_large(&criterion.id, &criterion.text, criterion.place, found);
     }
     for (story, criterion) in task.stories.iter().zip(&task.criteria) {
         for text in &story.acceptance_criteria {
-            vague(&story.id, text, file, criterion.place, found);
+            vague(&story.id, text, criterion.place, found);
         }
-        too_large(&story.id, &story.description, file, criterion.place, found);
+        too_large(&story.id, &story.description, criterion.place, found);
     }
-    placeholders(task, file, found);
+    placeholders(task, found);
 }
 
-fn vague(id: &str, text: &str, file: &str, place: Span, found: &mut Vec<Diagnostic>) {
+fn vague(id: &str, text: &str, place: Span, found: &mut Findings) {
     if let Some(phrase) = vague_phrase(text) {
-        found.push(Diagnostic::warning(
-            "vague-criterion",
-            file,
-            place,
-            format!("\"{phrase}\" in `{id}` can't be checked: {}", ralph_loop_protocol::display::text::one_line(text, 100)),
-            "name what can be seen: an input and its answer, a command and its exit code, a file and its content",
-        ));
+        let message = format!("\"{phrase}\" in `{id}` can't be checked: {}", one_line(text, 100));
+        let fix = "name what can be seen: an input and its answer, a command and its exit code, \
+            a file and its content";
+        found.warning("vague-criterion", place, message, fix);
     }
 }
 
-/// The first vague phrase of a text.
-fn vague_phrase(text: &str) -> Option<&'static str> {
-    let text = text.to_lowercase();
-    let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
-    VAGUE.iter().copied().find(|phrase| {
-        text.match_indices(phrase).any(|(at, _)| {
-            is_edge(text[..at].chars().next_back()) && is_edge(text[at + phrase.len()..].chars().next())
-        })
-    })
+fn vague_phrase(text: &str) -> Option<String> {
+    VAGUE.as_ref()?.find(text).map(|found| found.as_str().to_lowercase())
 }
 
-fn too_large(id: &str, text: &str, file: &str, place: Span, found: &mut Vec<Diagnostic>) {
+fn too_large(id: &str, text: &str, place: Span, found: &mut Findings) {
     let (sentences, chars) = (sentences(text), text.chars().count());
     if sentences > MAX_SENTENCES || chars > MAX_CHARS {
-        found.push(Diagnostic::warning(
+        found.warning(
             "too-large",
-            file,
             place,
             format!("`{id}` takes {sentences} sentences and {chars} characters to describe"),
             "split it: what one session can finish fits in three sentences",
-        ));
+        );
     }
 }
 
@@ -133,7 +86,7 @@ fn sentences(text: &str) -> usize {
     count + usize::from(open)
 }
 
-fn placeholders(task: &TaskFile, file: &str, found: &mut Vec<Diagnostic>) {
+fn placeholders(task: &TaskFile, found: &mut Findings) {
     let at = |key: &str| task.keys.get(key).copied().unwrap_or_default();
     let is_json = task.dialect == Dialect::RalphJson;
     let values = [
@@ -144,13 +97,12 @@ fn placeholders(task: &TaskFile, file: &str, found: &mut Vec<Diagnostic>) {
     for (key, value) in values {
         let Some(value) = value else { continue };
         if let Some(left) = PLACEHOLDERS.iter().find(|left| value.contains(**left)) {
-            found.push(Diagnostic::error(
+            found.error(
                 "placeholder",
-                file,
                 at(key),
                 format!("`{key}` still has the template's `{left}`"),
                 "fill in your own, or remove the key",
-            ));
+            );
         }
     }
 }
@@ -159,6 +111,7 @@ fn placeholders(task: &TaskFile, file: &str, found: &mut Vec<Diagnostic>) {
 mod tests {
     use super::super::{LintFacts, lint};
     use super::*;
+    use crate::dialect::TaskTexts;
 
     fn rules(dialect: Dialect, text: &str) -> Vec<&'static str> {
         let report = lint(dialect, &TaskTexts::new(dialect.main_file(), text), &LintFacts::default());

@@ -18,7 +18,6 @@ pub(super) const CHECKS: &[Check] = &[
     Check { name: "connections: a connection sees the same files", needs: &[], run: same_files },
 ];
 
-/// Ends its command on request.
 pub(super) struct Until {
     told: Arc<AtomicBool>,
     started: Instant,

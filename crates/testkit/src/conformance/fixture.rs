@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 /// Timeout of a check's command, so that it fails instead of hanging the test.
 pub(super) const LONGEST: Duration = Duration::from_secs(60);
 
-/// The environment of one check.
 pub struct Fixture<'a> {
     subject: &'a Subject<'a>,
     folder: PathBuf,
@@ -36,7 +35,6 @@ impl<'a> Fixture<'a> {
         self.subject.provider.ok_or_else(|| Fault::Skip("there is no provider".to_owned()))
     }
 
-    /// The port of the tiny server inside.
     pub(super) fn port(&self) -> u16 {
         self.subject.port
     }
@@ -51,13 +49,11 @@ impl<'a> Fixture<'a> {
         self.folder.join(name)
     }
 
-    /// Creates the check's folder.
     pub(super) fn folder(&self) -> Result<PathBuf, Fault> {
         self.sandbox().write(&self.path(".keep"), b"", WriteMode::Replace)?;
         Ok(self.folder.clone())
     }
 
-    /// A shell command in the check's own folder.
     pub(super) fn sh(&self, script: &str) -> Result<ExecRequest, Fault> {
         let mut request = ExecRequest::new(["sh", "-c", script].map(String::from).to_vec());
         request.cwd = self.folder()?;
@@ -96,7 +92,6 @@ pub(super) fn exec(sandbox: &dyn Sandbox, request: &ExecRequest) -> Result<Done,
     Ok(Done { outcome, sink })
 }
 
-/// A command's end and what it printed.
 pub(super) struct Done {
     pub(super) outcome: ExecOutcome,
     pub(super) sink: Keep,
@@ -117,7 +112,6 @@ pub(super) struct Keep {
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
     pub(super) polls: u32,
-    /// End the command when standard output has this text.
     pub(super) stop_at: Option<&'static str>,
     pub(super) started: Option<Instant>,
 }
@@ -161,7 +155,6 @@ pub(super) fn eq<T: PartialEq + std::fmt::Debug>(what: &str, got: T, wanted: T) 
     wrong(format!("{what}: wanted {}, got {}", show(&wanted), show(&got)))
 }
 
-/// Converts a path.
 pub(super) fn at(path: &str) -> &Path {
     Path::new(path)
 }

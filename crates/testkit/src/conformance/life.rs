@@ -24,7 +24,6 @@ pub(super) const CHECKS: &[Check] = &[
     Check { name: "life: destroyed, it is gone", needs: &[Need::Life], run: destroy },
 ];
 
-/// Starts any available small server that serves the file.
 const SERVE: &str = "if command -v python3 >/dev/null; then exec python3 -m http.server $PORT; \
     elif busybox httpd --help 2>&1 | grep -q Usage; then exec busybox httpd -f -p $PORT; else exit 44; fi";
 
@@ -99,7 +98,6 @@ fn stop(fixture: &Fixture<'_>) -> Result<(), Fault> {
     eq("the file", managed.read(&fixture.path("stays"))?, Some(b"here".to_vec()))
 }
 
-/// The sandbox in its provider's list.
 fn own_row(fixture: &Fixture<'_>) -> Result<SandboxInfo, Fault> {
     let (provider, _) = fixture.provider()?;
     let id = fixture.managed()?.id();

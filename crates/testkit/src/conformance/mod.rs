@@ -31,7 +31,6 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// The sandbox under test.
 pub struct Subject<'a> {
     sandbox: Hold<'a>,
     provider: Option<(&'a dyn SandboxProvider, &'a SandboxSpec)>,
@@ -46,7 +45,6 @@ type NameService<'a> = dyn Fn(&Preview) -> Option<SocketAddr> + 'a;
 
 enum Hold<'a> {
     Plain(&'a dyn Sandbox),
-    Managed(&'a dyn ManagedSandbox),
     Own(Box<dyn ManagedSandbox>),
 }
 
@@ -55,18 +53,6 @@ impl<'a> Subject<'a> {
     pub fn of_sandbox(sandbox: &'a dyn Sandbox, capabilities: Capabilities) -> Self {
         Self {
             sandbox: Hold::Plain(sandbox),
-            provider: None,
-            capabilities,
-            without: Vec::new(),
-            port: 8080,
-            names: None,
-        }
-    }
-
-    /// A sandbox with a lifecycle; the suite stops, starts and finally destroys it.
-    pub fn of_managed(sandbox: &'a dyn ManagedSandbox, capabilities: Capabilities) -> Self {
-        Self {
-            sandbox: Hold::Managed(sandbox),
             provider: None,
             capabilities,
             without: Vec::new(),
@@ -116,7 +102,6 @@ impl<'a> Subject<'a> {
     fn sandbox(&self) -> &dyn Sandbox {
         match &self.sandbox {
             Hold::Plain(sandbox) => *sandbox,
-            Hold::Managed(sandbox) => *sandbox,
             Hold::Own(sandbox) => sandbox.as_ref(),
         }
     }
@@ -124,13 +109,11 @@ impl<'a> Subject<'a> {
     fn managed(&self) -> Option<&dyn ManagedSandbox> {
         match &self.sandbox {
             Hold::Plain(_) => None,
-            Hold::Managed(sandbox) => Some(*sandbox),
             Hold::Own(sandbox) => Some(sandbox.as_ref()),
         }
     }
 }
 
-/// A capability that a check needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
     Streaming,
@@ -165,7 +148,6 @@ impl Need {
     }
 }
 
-/// A check of one behavior.
 struct Check {
     /// `group: what must hold`.
     name: &'static str,
@@ -176,7 +158,6 @@ struct Check {
 /// Why a check did not pass.
 #[derive(Debug)]
 enum Fault {
-    /// The behavior is wrong.
     Wrong(String),
     /// The check can't run here, for a reason that isn't a fault (such as a missing tool in the sandbox).
     Skip(String),
@@ -220,7 +201,6 @@ pub fn run(subject: &Subject<'_>) -> Report {
     report
 }
 
-/// The time after which a slow check is named.
 const SLOW: Duration = Duration::from_secs(60);
 
 /// Names a check that doesn't end on standard error, once a minute: otherwise a hanging sandbox would print nothing.

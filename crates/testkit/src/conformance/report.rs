@@ -2,18 +2,13 @@
 
 use std::fmt;
 
-/// The outcome of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The check passed.
     Passed,
-    /// Skipped, with the reason.
     Skipped(String),
-    /// Failed, with the fault.
     Failed(String),
 }
 
-/// The outcome of all checks.
 #[derive(Debug)]
 pub struct Report {
     kind: String,
@@ -34,18 +29,15 @@ impl Report {
         &self.rows
     }
 
-    /// The number of passed checks.
     pub fn passed(&self) -> usize {
         self.rows.iter().filter(|(_, verdict)| *verdict == Verdict::Passed).count()
     }
 
-    /// Names of the checks that failed.
     pub fn failed(&self) -> Vec<&'static str> {
         let failed = self.rows.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Failed(_)));
         failed.map(|(name, _)| *name).collect()
     }
 
-    /// Names of the checks that were skipped.
     pub fn skipped(&self) -> Vec<&'static str> {
         let skipped = self.rows.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Skipped(_)));
         skipped.map(|(name, _)| *name).collect()

@@ -9,10 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The variable that marks every process of a machine.
 const MARK: &str = "FAKE_CLOUD_MACHINE";
 
-/// A command to run.
 #[derive(Debug, Default)]
 pub(crate) struct Job<'a> {
     pub argv: Vec<String>,
@@ -22,7 +20,6 @@ pub(crate) struct Job<'a> {
     pub timeout: Option<Duration>,
 }
 
-/// The outcome of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub code: i32,
@@ -31,7 +28,6 @@ pub(crate) struct Ran {
     pub timed_out: bool,
 }
 
-/// One machine.
 #[derive(Debug)]
 pub(crate) struct Inside {
     folder: tempfile::TempDir,
@@ -48,7 +44,6 @@ impl Inside {
         Ok(Self { folder, mark, env })
     }
 
-    /// Its user's home.
     pub(crate) fn home(&self) -> PathBuf {
         self.folder.path().join("home")
     }
@@ -58,7 +53,6 @@ impl Inside {
         self.home().join(path)
     }
 
-    /// Runs a command to its end.
     pub(crate) fn run(&self, job: &Job<'_>) -> io::Result<Ran> {
         let (program, arguments) = job.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
@@ -87,7 +81,6 @@ impl Inside {
         Ok(Ran { code, stdout: read(stdout), stderr: read(stderr), timed_out })
     }
 
-    /// Ends every process, like a stopping machine.
     pub(crate) fn kill_all(&self) {
         let script = format!(
             "for f in $(grep -ls {MARK}={} /proc/[0-9]*/environ); do p=${{f#/proc/}}; kill -9 ${{p%/environ}}; done",
@@ -139,7 +132,6 @@ fn kill_group(pid: u32) -> io::Result<()> {
     Command::new("kill").args(["-9", "--", &format!("-{pid}")]).stderr(Stdio::null()).status().map(drop)
 }
 
-/// Writes a file and creates its folders.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(above) = path.parent() {
         std::fs::create_dir_all(above)?;

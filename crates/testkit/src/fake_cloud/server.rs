@@ -14,14 +14,12 @@ use std::time::Duration;
 /// Maximum number of recorded requests.
 const SEEN_MAX: usize = 2000;
 
-/// A fault of a response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
     /// This status instead, with a `Retry-After` in seconds; the request has no effect.
     Status(u16, Option<u32>),
     /// This status instead, but the request has its effect.
     StatusAfter(u16),
-    /// The response is delayed.
     Slow(Duration),
     /// The connection is closed without an answer; the request has no effect.
     Hangup,
@@ -37,18 +35,15 @@ pub enum Fault {
     Drip(Duration),
 }
 
-/// A recorded request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// `GET /path?query`.
     pub line: String,
     /// The body, if it is text.
     pub body: String,
-    /// The status of its response.
     pub status: u16,
 }
 
-/// An answer.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub status: u16,
@@ -73,7 +68,6 @@ impl Reply {
 }
 
 type Handler = dyn Fn(&Request) -> Reply + Send + Sync;
-/// Builds the vendor's error body.
 type Spoil = dyn Fn(u16, &str) -> Reply + Send + Sync;
 
 #[derive(Default)]

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// The query of a URL.
 #[derive(Debug, Default)]
 pub(crate) struct Query(BTreeMap<String, String>);
 
 impl Query {
-    /// Path segments and query of a target.
     pub(crate) fn split(target: &str) -> (Vec<String>, Self) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let segments = path.split('/').filter(|s| !s.is_empty()).map(|s| decoded(s, false)).collect();

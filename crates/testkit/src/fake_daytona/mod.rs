@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A fixed timestamp for every date.
 const NOW: &str = "2026-11-15T12:00:00.000Z";
 
 /// The server; it ends when it is dropped, with everything that runs in it.
@@ -40,7 +39,6 @@ struct Sandbox {
 #[derive(Default)]
 struct State {
     sandboxes: BTreeMap<String, Sandbox>,
-    /// Name, and whether it is ready.
     volumes: BTreeMap<String, bool>,
     made: u32,
     page: usize,
@@ -49,7 +47,6 @@ struct State {
 }
 
 impl FakeDaytona {
-    /// Starts the server on a free port.
     pub fn start() -> io::Result<Self> {
         let state = Arc::new(Mutex::new(State { page: 100, ..State::default() }));
         let key = ["dtn", "fake", "0123456789abcdef"].join("_");
@@ -65,12 +62,10 @@ impl FakeDaytona {
         Ok(Self { server, state, key })
     }
 
-    /// The URL of the API.
     pub fn url(&self) -> String {
         self.server.url()
     }
 
-    /// The URL of the toolboxes.
     pub fn toolbox_url(&self) -> String {
         format!("{}/toolbox", self.server.url())
     }
@@ -80,7 +75,6 @@ impl FakeDaytona {
         url.clone_into(&mut lock(&self.state).toolbox_url);
     }
 
-    /// The accepted key.
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -90,7 +84,6 @@ impl FakeDaytona {
         self.server.fail(part, fault);
     }
 
-    /// Sets the page size of lists.
     pub fn page_size(&self, size: usize) {
         lock(&self.state).page = size.max(1);
     }
@@ -116,12 +109,10 @@ impl FakeDaytona {
         made["id"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// The number of keep-alive requests for a sandbox.
     pub fn activity(&self, id: &str) -> u32 {
         lock(&self.state).sandboxes.get(id).map_or(0, |sandbox| sandbox.activity)
     }
 
-    /// The creation request body of a sandbox.
     pub fn asked(&self, id: &str) -> Option<Value> {
         lock(&self.state).sandboxes.get(id).map(|sandbox| sandbox.asked.clone())
     }
@@ -137,18 +128,15 @@ impl FakeDaytona {
         port.parse().ok().filter(|_| open)
     }
 
-    /// The existing sandboxes.
     pub fn left(&self) -> Vec<String> {
         lock(&self.state).sandboxes.keys().cloned().collect()
     }
 
-    /// Removes every sandbox, as in a disaster.
     pub fn lose_all(&self) {
         let lost = std::mem::take(&mut lock(&self.state).sandboxes);
         lost.values().for_each(|sandbox| sandbox.inside.end());
     }
 
-    /// The number of sandboxes ever created.
     pub fn made(&self) -> u32 {
         lock(&self.state).made
     }
@@ -169,7 +157,6 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The vendor's error format.
 fn refusal(status: u16, path: &str, message: &str) -> Reply {
     let body =
         json!({ "path": path, "timestamp": NOW, "statusCode": status, "error": "Error", "message": message });

@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A fixed timestamp for every date.
 const NOW: &str = "2026-11-15T12:00:00Z";
 /// The reported `envd` version.
 const ENVD: &str = "0.5.7";
@@ -38,7 +37,6 @@ struct Sandbox {
 }
 
 impl Sandbox {
-    /// Changes with every resume.
     fn token(&self) -> String {
         format!("envd-{}-{}", self.id, self.wakes)
     }
@@ -53,7 +51,6 @@ struct State {
 }
 
 impl FakeE2b {
-    /// Starts the server on a free port.
     pub fn start() -> io::Result<Self> {
         let state = Arc::new(Mutex::new(State { page: 100, ..State::default() }));
         let key = ["e2b", "0123456789abcdef0123456789abcdef01234567"].join("_");
@@ -68,7 +65,6 @@ impl FakeE2b {
         self.server.url()
     }
 
-    /// The accepted key.
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -78,7 +74,6 @@ impl FakeE2b {
         self.server.fail(part, fault);
     }
 
-    /// Sets the page size of lists.
     pub fn page_size(&self, size: usize) {
         lock(&self.state).page = size.max(1);
     }
@@ -96,7 +91,6 @@ impl FakeE2b {
         lock(&self.state).sandboxes.get(id).map_or((0, 0), |sandbox| (sandbox.timeout, sandbox.extended))
     }
 
-    /// The creation request body of a sandbox.
     pub fn asked(&self, id: &str) -> Option<Value> {
         lock(&self.state).sandboxes.get(id).map(|sandbox| sandbox.asked.clone())
     }
@@ -118,7 +112,6 @@ impl FakeE2b {
         port.parse().ok().filter(|_| awake && told)
     }
 
-    /// The number of sandboxes ever created.
     pub fn made(&self) -> u32 {
         lock(&self.state).made
     }
@@ -139,7 +132,6 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The vendor's error format.
 fn refusal(status: u16, message: &str) -> Reply {
     Reply::json(status, &json!({ "code": status, "message": message }))
 }

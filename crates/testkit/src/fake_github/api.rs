@@ -6,7 +6,6 @@ use crate::fake_cloud::{Query, Reply};
 use crate::model_server::http::Request;
 use serde_json::{Value, json};
 
-/// The vendor's error format.
 pub(crate) fn refusal(status: u16, message: &str) -> Reply {
     let body = json!({ "message": message, "documentation_url": "https://docs.github.com/rest", "status": status.to_string() });
     Reply::json(status, &body)
@@ -359,7 +358,6 @@ fn graphql(state: &mut State, body: &Value, holder: &Holder) -> Reply {
     }
 }
 
-/// Sets a status.
 pub(crate) fn put_status(state: &mut State, commit: &str, body: &Value) -> Reply {
     let id = state.next_id();
     let status = Status {

@@ -8,12 +8,9 @@ use serde_json::{Value, json};
 
 /// A key made for these tests, PKCS#1.
 const KEY: &[u8] = include_bytes!("app-key.der");
-/// The installation's id.
 pub(crate) const INSTALLATION: u64 = 77;
-/// The App's own name.
 pub(crate) const SLUG: &str = "ralph-test";
 
-/// The App's private key in GitHub's format.
 pub(crate) fn pem() -> String {
     armour("RSA PRIVATE KEY", KEY)
 }
@@ -66,7 +63,6 @@ pub(crate) fn check(jwt: &str, app_id: &str, now: i64) -> Result<(), &'static st
     Ok(())
 }
 
-/// A new token of the installation.
 pub(crate) fn issue(state: &mut State, now: i64) -> Value {
     state.issued += 1;
     let token = ["ghs", "fake", &format!("{:016}", state.issued)].join("_");

@@ -31,7 +31,6 @@ fn clean(command: &mut Command) -> &mut Command {
         .env("GIT_COMMITTER_EMAIL", "noreply@example.com")
 }
 
-/// An empty bare repo that takes pushes.
 pub(crate) fn make(bare: &Path) -> io::Result<()> {
     std::fs::create_dir_all(bare)?;
     let made = git(bare, &["init", "-q", "--bare", "-b", "main"]);
@@ -44,7 +43,6 @@ pub(crate) fn branch(bare: &Path, name: &str) -> Option<String> {
     git(bare, &["rev-parse", "--verify", "--quiet", &format!("refs/heads/{name}^{{commit}}")])
 }
 
-/// Merges a commit into a branch.
 pub(crate) fn merge(bare: &Path, base: &str, head: &str) -> Option<()> {
     let old = branch(bare, base)?;
     let tree = git(bare, &["merge-tree", "--write-tree", &old, head])?;
@@ -75,7 +73,6 @@ fn basic_token(request: &Request) -> Option<String> {
     text.split_once(':').map(|(_, password)| password.to_owned())
 }
 
-/// Answers git's HTTP requests.
 pub(crate) fn answer(state: &State, request: &Request, now: i64) -> Reply {
     let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
     let plain = |status, text: &str| Reply::bytes(status, "text/plain", text.as_bytes().to_vec());

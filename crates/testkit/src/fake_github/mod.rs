@@ -82,7 +82,6 @@ impl FakeGitHub {
         self.server.url()
     }
 
-    /// The URL for git clones and pushes.
     pub fn git_url(&self) -> String {
         format!("{}/octo/app.git", self.server.url())
     }
@@ -92,23 +91,19 @@ impl FakeGitHub {
         ["ghp", "fake", "0123456789abcdef"].join("_")
     }
 
-    /// Also accepts this token.
     pub fn add_token(&self, token: &str, login: &str, reach: Reach) {
         let holder = Holder { login: login.into(), reach, expires: None };
         lock(&self.state).holders.insert(token.into(), holder);
     }
 
-    /// No longer accepts this token.
     pub fn revoke(&self, token: &str) {
         lock(&self.state).holders.remove(token);
     }
 
-    /// The App's id.
     pub fn app_id(&self) -> String {
         lock(&self.state).app_id.clone()
     }
 
-    /// The App's private key in GitHub's format.
     pub fn app_pem(&self) -> String {
         app::pem()
     }
@@ -118,37 +113,30 @@ impl FakeGitHub {
         app::pem_pkcs8()
     }
 
-    /// Sets the lifetime of new installation tokens.
     pub fn token_lifetime(&self, seconds: i64) {
         lock(&self.state).lifetime = seconds;
     }
 
-    /// The number of installation tokens issued.
     pub fn tokens_issued(&self) -> u64 {
         lock(&self.state).issued
     }
 
-    /// Uninstalls the App from the repo.
     pub fn uninstall(&self) {
         lock(&self.state).installed = false;
     }
 
-    /// Makes the repo public or private.
     pub fn private(&self, private: bool) {
         lock(&self.state).private = private;
     }
 
-    /// Archives the repo.
     pub fn archive(&self) {
         lock(&self.state).archived = true;
     }
 
-    /// Removes drafts from the repo's plan.
     pub fn without_drafts(&self) {
         lock(&self.state).drafts = false;
     }
 
-    /// Rate-limits the next mutation.
     pub fn limit_graphql(&self) {
         lock(&self.state).graphql_limited = true;
     }
@@ -178,12 +166,10 @@ impl FakeGitHub {
         self.seen().iter().filter(|seen| seen.line.contains(part)).count()
     }
 
-    /// The number of pull requests ever opened.
     pub fn pulls_made(&self) -> usize {
         lock(&self.state).pulls.len()
     }
 
-    /// The commit of a branch.
     pub fn branch(&self, name: &str) -> Option<String> {
         git::branch(&lock(&self.state).bare(), name)
     }
@@ -217,7 +203,6 @@ impl FakeGitHub {
         lock(&self.state).strangers.insert(login.into());
     }
 
-    /// A user's decisions are dismissed.
     pub fn dismiss(&self, number: u64, author: &str) {
         self.dismiss_by(number, author, "", "", None);
     }
@@ -241,7 +226,6 @@ impl FakeGitHub {
         }
     }
 
-    /// A user writes a comment.
     pub fn say(&self, number: u64, author: &str, body: &str) {
         let mut state = lock(&self.state);
         let id = state.next_id();
@@ -256,7 +240,6 @@ impl FakeGitHub {
         found.map(|c| (c.id, c.author.clone(), c.body.clone())).collect()
     }
 
-    /// The labels of a pull request.
     pub fn labels(&self, number: u64) -> Vec<String> {
         lock(&self.state).pull(number).map(|pull| pull.labels.clone()).unwrap_or_default()
     }
@@ -278,12 +261,10 @@ impl FakeGitHub {
         number
     }
 
-    /// Closes a pull request.
     pub fn close(&self, number: u64) {
         self.end(number, false);
     }
 
-    /// Merges a pull request, also in the repo.
     pub fn merge(&self, number: u64) {
         self.end(number, true);
     }

@@ -163,7 +163,6 @@ pub(crate) fn review(state: &State, review: &Reviewed) -> Value {
     })
 }
 
-/// The host's event for a dismissed review.
 pub(crate) fn dismissal(state: &State, taken: &Dismissed) -> Value {
     let url = format!("{}/repos/{}/issues/events/{}", state.url, state.full_name(), taken.review);
     let mut review = json!({
@@ -180,7 +179,6 @@ pub(crate) fn dismissal(state: &State, taken: &Dismissed) -> Value {
     })
 }
 
-/// The line comments of a review.
 pub(crate) fn lines(state: &State, review: &Reviewed) -> Vec<Value> {
     let url = format!("{}/repos/{}/pulls/{}", state.url, state.full_name(), review.number);
     let line = |(id, path, line, body): &(u64, String, u64, String)| {

@@ -4,20 +4,16 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// What a token may do with the repo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// No access; the repo looks missing.
     Nothing,
-    /// Read access.
     Read,
-    /// Write access.
     Write,
     /// Write access, but the organization requires single sign-on first.
     SingleSignOn,
 }
 
-/// The owner of a token.
 #[derive(Debug, Clone)]
 pub(crate) struct Holder {
     pub login: String,
@@ -36,7 +32,6 @@ pub(crate) struct Pull {
     /// The commit that the branch had when the pull request was closed or merged.
     pub head_commit: Option<String>,
     pub base: String,
-    /// Where the branch left its base at the end.
     pub base_commit: Option<String>,
     pub draft: bool,
     pub open: bool,
@@ -62,28 +57,20 @@ pub(crate) struct Reviewed {
     pub body: String,
     pub commit: String,
     pub at: u64,
-    /// Id, path, line, text.
     pub lines: Vec<(u64, String, u64, String)>,
 }
 
-/// A run of a check.
 #[derive(Debug, Clone, Default)]
 pub struct CheckRun {
-    /// The commit.
     pub commit: String,
-    /// Its name.
     pub name: String,
     /// `success`, `failure`, …; `None` while it runs.
     pub conclusion: Option<String>,
-    /// The title of its output.
     pub title: String,
-    /// The log of its job.
     pub log: Option<String>,
     /// `github-actions` by default.
     pub app: Option<String>,
-    /// The suite it belongs to.
     pub suite: u64,
-    /// The workflow that the suite is a run of.
     pub workflow: u64,
     /// Line comments: path, line, text.
     pub annotations: Vec<(String, u64, String)>,
@@ -117,11 +104,9 @@ pub(crate) struct State {
     pub private: bool,
     pub archived: bool,
     pub drafts: bool,
-    /// Rate-limits the next mutation.
     pub graphql_limited: bool,
     /// Number of pull request lists that don't show the newest one yet.
     pub stale_lists: u32,
-    /// Maximum number of entries per page.
     pub page: usize,
     /// The folder with `owner/name.git`.
     pub root: PathBuf,
@@ -145,12 +130,10 @@ pub(crate) struct State {
     pub last_number: u64,
 }
 
-/// A dismissed review.
 #[derive(Debug, Clone)]
 pub(crate) struct Dismissed {
     pub number: u64,
     pub review: u64,
-    /// Its previous state.
     pub was: String,
     pub by: String,
     pub message: String,
@@ -176,13 +159,11 @@ impl State {
     pub(crate) fn pull(&mut self, number: u64) -> Option<&mut Pull> {
         self.pulls.iter_mut().find(|pull| pull.number == number)
     }
-    /// Whether comments can be written there.
     pub(crate) fn has(&self, number: u64) -> bool {
         self.pulls.iter().any(|p| p.number == number) || self.tickets.iter().any(|t| t.number == number)
     }
 }
 
-/// A timestamp, counted up with ids.
 pub(crate) fn moment(count: u64) -> String {
     let second = i64::try_from(count).unwrap_or(0) + 1_794_744_000;
     jiff::Timestamp::from_second(second).unwrap_or_default().to_string()

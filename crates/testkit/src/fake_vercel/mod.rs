@@ -15,7 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A fixed timestamp for every date.
 const NOW: u64 = 1_794_744_000_000;
 
 /// The server; it ends when it is dropped, with everything that runs in it.
@@ -28,7 +27,6 @@ pub struct FakeVercel {
 struct Sandbox {
     name: String,
     asked: Value,
-    /// The number is part of the session's id.
     sessions: u32,
     /// The current state, and the states of the next requests.
     states: Vec<&'static str>,
@@ -63,12 +61,9 @@ struct State {
 }
 
 impl FakeVercel {
-    /// The known team.
     pub const TEAM: &str = "team_fake";
-    /// The known project.
     pub const PROJECT: &str = "prj_fake";
 
-    /// Starts the server on a free port.
     pub fn start() -> io::Result<Self> {
         let state = Arc::new(Mutex::new(State { page: 100, ..State::default() }));
         let token = ["vercel", "fake", "0123456789abcdef"].join("_");
@@ -83,12 +78,10 @@ impl FakeVercel {
         Ok(Self { server, state, token })
     }
 
-    /// The URL of the API.
     pub fn url(&self) -> String {
         format!("{}/api", self.server.url())
     }
 
-    /// The accepted token.
     pub fn token(&self) -> &str {
         &self.token
     }
@@ -98,12 +91,10 @@ impl FakeVercel {
         self.server.fail(part, fault);
     }
 
-    /// Sets the page size of lists.
     pub fn page_size(&self, size: usize) {
         lock(&self.state).page = size.max(1);
     }
 
-    /// Lets a session time out.
     pub fn expire(&self, name: &str) {
         if let Some(sandbox) = lock(&self.state).sandboxes.get_mut(name) {
             sandbox.inside.kill_all();
@@ -116,12 +107,10 @@ impl FakeVercel {
         lock(&self.state).sandboxes.get(name).map_or((0, 0), |sandbox| (sandbox.timeout, sandbox.extended))
     }
 
-    /// The creation request body of a sandbox.
     pub fn asked(&self, name: &str) -> Option<Value> {
         lock(&self.state).sandboxes.get(name).map(|sandbox| sandbox.asked.clone())
     }
 
-    /// Creates a foreign sandbox.
     pub fn make_foreign(&self, name: &str) {
         api::create(
             &mut lock(&self.state),
@@ -139,7 +128,6 @@ impl FakeVercel {
         (sandbox.status() == "running" && sandbox.ports.contains(&u64::from(port))).then_some(port)
     }
 
-    /// The number of sandboxes ever created.
     pub fn made(&self) -> u32 {
         lock(&self.state).made
     }
@@ -160,7 +148,6 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The vendor's error format.
 fn refusal(status: u16, message: &str) -> Reply {
     let code = match status {
         404 => "not_found",

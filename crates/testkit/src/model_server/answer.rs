@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The response to write.
 #[derive(Debug)]
 pub(super) struct ServerResponse {
     pub status: u16,
@@ -30,20 +29,16 @@ pub(super) struct ServerResponse {
     pub spread: Duration,
 }
 
-/// The body.
 #[derive(Debug)]
 pub(super) enum Body {
     Whole(Vec<u8>),
     Events(Vec<String>),
 }
 
-/// The ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     Whole,
-    /// Cut in the middle.
     Cut,
-    /// Cut in the middle, after this much silence.
     Stall(Duration),
     /// Cut before the first byte.
     Hangup,
@@ -69,7 +64,6 @@ impl ServerResponse {
         let lines = events.iter().map(Event::lines).collect();
         Self { body: Body::Events(lines), ..Self::whole(200, "text/event-stream; charset=utf-8", Vec::new()) }
     }
-    /// The response to an unreadable request.
     pub(super) fn unreadable(status: u16, why: &str) -> Self {
         Self::json(status, &json!({"error": {"type": "invalid_request_error", "message": why}}))
     }
@@ -78,7 +72,6 @@ impl ServerResponse {
 /// A pause between the start of a stream and its error, so that a client reads them separately.
 const APART: Duration = Duration::from_millis(30);
 
-/// Answers requests.
 #[derive(Debug)]
 pub(super) struct Brain {
     pub state: Mutex<State>,
@@ -90,7 +83,6 @@ impl Brain {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The answer to a request.
     pub(super) fn answer(&self, request: &Request) -> ServerResponse {
         let mut answer = match route(&request.target) {
             Route::Health => ServerResponse::json(200, &json!({"ok": true})),
@@ -182,7 +174,6 @@ fn side_turn(ask: &Ask) -> Turn {
     Turn::from(Action::text(text)).with_usage(Usage::SIDE).with_stop(Stop::Natural)
 }
 
-/// The reply, streamed or whole.
 fn said(reply: &Reply, ask: &Ask, streams: Streams) -> ServerResponse {
     if streams == Streams::Array {
         let events = wire::events(reply, ask);
@@ -199,7 +190,6 @@ fn said(reply: &Reply, ask: &Ask, streams: Streams) -> ServerResponse {
     ServerResponse::json(200, &wire::plain(reply, ask.wire))
 }
 
-/// The reply with its fault.
 fn spoilt(reply: &Reply, ask: &Ask, streams: Streams, fault: Option<&FaultKind>) -> ServerResponse {
     let Some(kind) = fault else { return said(reply, ask, streams) };
     match kind {

@@ -5,21 +5,16 @@ use super::tools::{Offered, ToolShape};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The supported protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
-    /// Anthropic Messages.
     Anthropic,
-    /// OpenAI Responses.
     Responses,
-    /// OpenAI Chat Completions.
     Chat,
     /// Gemini `generateContent`.
     Gemini,
 }
 
 impl Wire {
-    /// Its name in the request log.
     pub fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -30,7 +25,6 @@ impl Wire {
     }
 }
 
-/// A parsed model request.
 #[derive(Debug)]
 pub(super) struct Ask {
     pub wire: Wire,
@@ -39,11 +33,8 @@ pub(super) struct Ask {
     /// Whether to send usage in a stream; chat completions send it only on request.
     pub stream_usage: bool,
     pub tools: Vec<Offered>,
-    /// The number of answers in the request.
     pub turn: usize,
-    /// The session named by the request's call ids.
     pub session: Option<usize>,
-    /// A schema that the answer has to fit.
     pub schema: Option<Value>,
     known_cli: bool,
 }
@@ -55,7 +46,6 @@ const KNOWN_CLIS: &[&str] = &["claude-cli", "claude-code", "codex", "geminicli",
 const NO_ANSWER: &str = "Got it. Thanks for the context!";
 
 impl Ask {
-    /// Reads a request.
     pub(super) fn read(
         wire: Wire,
         body: &Value,
@@ -105,7 +95,6 @@ impl CallTag {
     pub(super) fn id(self, prefix: &str, number: usize) -> String {
         format!("{prefix}_s{}t{}n{number}", self.session, self.turn)
     }
-    /// The tag of such an id.
     pub(super) fn read(id: &str) -> Option<Self> {
         let (session, rest) = id.rsplit_once("_s")?.1.split_once('t')?;
         let turn = rest.split_once('n')?.0;

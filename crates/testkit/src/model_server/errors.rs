@@ -7,7 +7,6 @@ use super::fault::FaultKind as Kind;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// An HTTP error response.
 #[derive(Debug, Clone)]
 pub(super) struct ErrorAnswer {
     pub status: u16,

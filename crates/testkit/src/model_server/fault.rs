@@ -37,40 +37,29 @@ pub enum FaultKind {
     TooLong,
     /// 404: no such model.
     NoModel,
-    /// Exactly this answer.
     Http {
-        /// Its status.
         status: u16,
-        /// Its headers in addition to the content type.
         #[serde(default)]
         headers: Vec<(String, String)>,
-        /// Its unmodified body.
         body: String,
     },
     /// An `overloaded` event in a stream that began with 200; unstreamed: [`FaultKind::Overloaded`].
     StreamError,
     /// A rate limit event in a stream that began with 200; unstreamed: [`FaultKind::RateLimit`].
     StreamRateLimit,
-    /// The connection ends in the middle of the answer.
     Cut,
     /// The answer starts, then silence until the client disconnects or the time is over; then the connection ends.
     Stall {
-        /// How long.
         #[serde(default = "ten_minutes")]
         ms: u64,
     },
     /// Silence before the first byte, then the answer as scripted.
     SlowFirst {
-        /// How long.
         #[serde(default = "thirty_seconds")]
         ms: u64,
     },
     /// Silence until this file exists, then the answer as scripted.
-    Held {
-        /// The file.
-        until: std::path::PathBuf,
-    },
-    /// The body isn't valid JSON.
+    Held { until: std::path::PathBuf },
     Garbled,
     /// The connection ends before the first byte.
     Hangup,
@@ -92,7 +81,6 @@ fn thirty_seconds() -> u64 {
 /// A fault, how often it occurs, and at which turn. Counted per scenario and run id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// The kind.
     #[serde(flatten)]
     pub kind: FaultKind,
     /// How often it occurs; [`Fault::ALWAYS`] for every time.
@@ -108,10 +96,8 @@ fn always() -> i64 {
 }
 
 impl Fault {
-    /// Every time.
     pub const ALWAYS: i64 = -1;
 
-    /// Every time.
     pub fn always(kind: FaultKind) -> Self {
         Self { kind, times: Self::ALWAYS, turn: None }
     }
@@ -133,7 +119,6 @@ impl Fault {
 }
 
 impl FaultKind {
-    /// A short name for the log of requests.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::RateLimit { .. } => "rate_limit",

@@ -8,16 +8,12 @@ const HEAD_MAX: usize = 256 * 1024;
 /// Maximum length of a request body.
 const BODY_MAX: usize = 64 * 1024 * 1024;
 
-/// A parsed request.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub method: String,
-    /// With the query.
     pub target: String,
-    /// Names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// Whether the connection stays open for the next one.
     pub keep_alive: bool,
     /// HTTP/1.0 has no chunked bodies.
     pub knows_chunks: bool,
@@ -32,13 +28,13 @@ impl Request {
 /// The reason why there is no request.
 #[derive(Debug)]
 pub(crate) enum ReadEnd {
-    /// The client disconnected, or the server stops.
     Closed,
-    /// The request isn't one that this server accepts.
-    Bad { status: u16, why: &'static str },
+    Bad {
+        status: u16,
+        why: &'static str,
+    },
 }
 
-/// Reads requests from one connection.
 pub(crate) struct Reader {
     stream: TcpStream,
     /// Unused bytes, from `start` on.
@@ -51,7 +47,6 @@ impl Reader {
         Self { stream, buffer: Vec::with_capacity(128 * 1024), start: 0 }
     }
 
-    /// The next request, complete with its body.
     pub(crate) fn next(&mut self) -> Result<Request, ReadEnd> {
         self.buffer.drain(..self.start);
         self.start = 0;

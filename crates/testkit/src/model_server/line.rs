@@ -10,21 +10,18 @@ use std::time::{Duration, Instant};
 /// How often a silent answer checks whether its client or server is gone.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Whether the connection can be reused.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum After {
     Open,
     Close,
 }
 
-/// The writing side of a connection.
 pub(super) struct Line<'a> {
     pub stream: &'a TcpStream,
     pub stop: &'a AtomicBool,
 }
 
 impl Line<'_> {
-    /// Sends an answer.
     pub(super) fn send(&mut self, request: Option<&Request>, answer: &ServerResponse) -> io::Result<After> {
         if !self.silence(answer.wait) || answer.ending == Ending::Hangup {
             return Ok(After::Close);

@@ -90,17 +90,11 @@ struct Shared {
 
 impl ModelServer {
     /// Starts on a free port of this machine.
-    ///
-    /// # Errors
-    /// If no port is available.
     pub fn start() -> io::Result<Self> {
         Self::start_on(0)
     }
 
     /// Starts on this port; 0 takes a free one.
-    ///
-    /// # Errors
-    /// If the port is taken.
     pub fn start_on(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let address = listener.local_addr()?;
@@ -116,7 +110,6 @@ impl ModelServer {
         Ok(Self { address, shared, accepting: Some(accepting) })
     }
 
-    /// The port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
@@ -126,7 +119,6 @@ impl ModelServer {
         format!("http://{}/s/{scenario}/{run}", self.address)
     }
 
-    /// Adds a scenario, or replaces one.
     pub fn script(&self, name: &str, script: Script) {
         self.shared.brain.lock().script(name, script);
     }
@@ -136,7 +128,6 @@ impl ModelServer {
         self.shared.brain.lock().requests(scenario, run)
     }
 
-    /// The request counts of a run.
     pub fn counts(&self, scenario: &str, run: &str) -> Counts {
         self.shared.brain.lock().counts(scenario, run)
     }

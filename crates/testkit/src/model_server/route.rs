@@ -2,56 +2,35 @@
 
 use super::ask::Wire;
 
-/// The target of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Route<'a> {
     Health,
     State,
     Reset,
-    /// A path below a scenario's base URL.
-    Scenario {
-        scenario: &'a str,
-        run: &'a str,
-        endpoint: Endpoint<'a>,
-    },
+    Scenario { scenario: &'a str, run: &'a str, endpoint: Endpoint<'a> },
     Unknown,
 }
 
-/// The endpoint below a base URL.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Endpoint<'a> {
-    /// An answer of the model.
-    Answer {
-        wire: Wire,
-        model: Option<&'a str>,
-        streams: Streams,
-    },
-    CountTokens {
-        wire: Wire,
-    },
-    Models {
-        wire: Wire,
-    },
+    Answer { wire: Wire, model: Option<&'a str>, streams: Streams },
+    CountTokens { wire: Wire },
+    Models { wire: Wire },
     Unknown,
 }
 
-/// Streaming mode given by a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Streams {
-    /// The body decides.
     Body,
     /// Never.
     No,
-    /// Server-sent events.
     Events,
-    /// One JSON array.
     Array,
 }
 
 /// Path segments that clients add between the base URL and the endpoint.
 const PREFIXES: &[&str] = &["v1beta/openai/", "api/paas/v4/", "v1beta/", "v1alpha/", "v1/", "v4/"];
 
-/// Reads a request target.
 pub(super) fn route(target: &str) -> Route<'_> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     match path {

@@ -3,7 +3,6 @@
 use super::fault::{Fault, FaultKind as Kind};
 use super::script::{Action, Script, Stop, Turn};
 
-/// The last line of a finished task.
 const DONE: &str = "All work is finished.\n\n<promise>COMPLETE</promise>";
 /// Length of the line that `hugeline` answers.
 const HUGE: usize = 2 * 1024 * 1024;
@@ -77,7 +76,6 @@ fn huge_line() -> String {
     line
 }
 
-/// The built-in scenario of this name.
 pub(super) fn built_in(name: &str) -> Option<Script> {
     let always = |kind| Some(failing(Fault::always(kind)));
     let once = |kind| Some(failing(Fault::times(kind, 1)));

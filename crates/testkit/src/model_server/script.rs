@@ -12,19 +12,14 @@ pub enum Action {
     Write {
         /// Relative to the agent's working directory, or absolute.
         path: String,
-        /// The file's content.
         content: String,
     },
-    /// Runs a command.
     Shell {
-        /// The shell command line.
         command: String,
     },
-    /// Answers with this raw text.
     Text(String),
     /// Calls exactly this tool, offered or not.
     Tool {
-        /// Its name.
         name: String,
         /// Its arguments; a string for a custom (free-form) tool.
         input: Value,
@@ -32,19 +27,15 @@ pub enum Action {
 }
 
 impl Action {
-    /// Makes a file.
     pub fn write(path: impl Into<String>, content: impl Into<String>) -> Self {
         Self::Write { path: path.into(), content: content.into() }
     }
-    /// Runs a command.
     pub fn shell(command: impl Into<String>) -> Self {
         Self::Shell { command: command.into() }
     }
-    /// Says this.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
-    /// Calls exactly this tool.
     pub fn tool(name: impl Into<String>, input: Value) -> Self {
         Self::Tool { name: name.into(), input }
     }
@@ -61,15 +52,10 @@ impl Action {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Usage {
-    /// Uncached input tokens.
     pub input: u64,
-    /// Output tokens.
     pub output: u64,
-    /// Tokens read from the cache.
     pub cache_read: u64,
-    /// Tokens written to the cache.
     pub cache_write: u64,
-    /// Reasoning tokens.
     pub reasoning: u64,
 }
 
@@ -88,15 +74,12 @@ impl Usage {
     }
 }
 
-/// Why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// The model finished, or waits for its tools, depending on its actions.
     Natural,
-    /// The answer hit its length limit.
     MaxTokens,
-    /// The model declines.
     Refusal,
 }
 
@@ -108,7 +91,6 @@ pub struct Turn {
     pub actions: Vec<Action>,
     /// Its usage; by default the script's.
     pub usage: Option<Usage>,
-    /// The stop reason.
     pub stop: Stop,
     /// Silence before the first byte.
     pub wait_ms: u64,
@@ -117,7 +99,6 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// A turn of these actions.
     pub fn new(actions: impl IntoIterator<Item = Action>) -> Self {
         Self {
             actions: actions.into_iter().collect(),
@@ -127,13 +108,11 @@ impl Turn {
             spread_ms: 0,
         }
     }
-    /// With these tokens.
     #[must_use]
     pub fn with_usage(mut self, usage: Usage) -> Self {
         self.usage = Some(usage);
         self
     }
-    /// Ended by this.
     #[must_use]
     pub fn with_stop(mut self, stop: Stop) -> Self {
         self.stop = stop;
@@ -203,23 +182,18 @@ pub enum Toolless {
     /// A side call if the user agent is a known agent CLI, otherwise a turn of the script.
     #[default]
     Auto,
-    /// Always a turn of the script.
     Script,
-    /// Always a side call.
     Side,
 }
 
-/// The answers of a scenario.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
-    /// The turns of every session. The last one repeats.
     pub turns: Vec<Turn>,
     /// The turns of the first, second, … session of a run id, if sessions differ. The last one repeats. Overrides `turns`.
     pub sessions: Vec<Vec<Turn>>,
     /// Faults in order; the first one that still applies is used.
     pub faults: Vec<Fault>,
-    /// Default usage of a turn.
     pub usage: Option<Usage>,
     /// Starts over after the last turn instead of repeating it.
     pub cycle: bool,
@@ -232,11 +206,9 @@ impl Script {
     pub fn turns<T: Into<Turn>>(turns: impl IntoIterator<Item = T>) -> Self {
         Self { turns: turns.into_iter().map(Into::into).collect(), ..Self::default() }
     }
-    /// Turns by session.
     pub fn sessions(sessions: impl IntoIterator<Item = Vec<Turn>>) -> Self {
         Self { sessions: sessions.into_iter().collect(), ..Self::default() }
     }
-    /// Adds a fault.
     #[must_use]
     pub fn with_fault(mut self, fault: Fault) -> Self {
         self.faults.push(fault);

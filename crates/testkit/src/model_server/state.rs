@@ -18,18 +18,13 @@ const BODY_SHOWN: usize = 2000;
 /// Headers whose value `/__state` does not show.
 const SECRET_HEADERS: &[&str] = &["authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"];
 
-/// A recorded request.
 #[derive(Debug, Clone)]
 pub struct SeenRequest {
-    /// Its method.
     pub method: String,
-    /// The whole path with its query.
     pub path: String,
-    /// Names in lower case, values as they came.
     pub headers: Vec<(String, String)>,
     /// Its JSON; null if it wasn't valid JSON.
     pub body: Value,
-    /// Since the server started.
     pub at: Duration,
     /// The number of earlier answers in it; none for counts and lists.
     pub turn: Option<usize>,
@@ -40,7 +35,6 @@ pub struct SeenRequest {
 }
 
 impl SeenRequest {
-    /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
     }
@@ -56,18 +50,13 @@ impl SeenRequest {
     }
 }
 
-/// The request counts of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Requests of every kind.
     pub requests: u64,
     /// Requests that were part of the script, including failed ones.
     pub turns: u64,
-    /// Titles and routers.
     pub side: u64,
-    /// Requests that got a fault.
     pub faults: u64,
-    /// Started sessions.
     pub sessions: usize,
 }
 
@@ -79,27 +68,25 @@ struct Run {
     seen: VecDeque<SeenRequest>,
 }
 
-/// The response to send.
 #[derive(Debug)]
 pub(super) enum Plan {
-    /// A short text outside the script.
     Side,
-    /// A turn of the script, possibly with a fault.
-    Turn { turn: Box<Turn>, session: usize, fault: Option<FaultKind> },
+    Turn {
+        turn: Box<Turn>,
+        session: usize,
+        fault: Option<FaultKind>,
+    },
 }
 
-/// The server's state.
 #[derive(Debug, Default)]
 pub(super) struct State {
     scripts: BTreeMap<String, Arc<Script>>,
     runs: BTreeMap<(String, String), Run>,
     counter: u64,
-    /// Grows with every access to a run.
     clock: u64,
 }
 
 impl State {
-    /// Adds or replaces a scenario.
     pub(super) fn script(&mut self, name: &str, script: Script) {
         self.scripts.insert(name.to_owned(), Arc::new(script));
     }
@@ -114,12 +101,10 @@ impl State {
         Some(script)
     }
 
-    /// Forgets all runs.
     pub(super) fn reset(&mut self) {
         self.runs.clear();
     }
 
-    /// A number that grows with every request.
     pub(super) fn next_number(&mut self) -> u64 {
         self.counter += 1;
         self.counter
@@ -137,12 +122,10 @@ impl State {
         found
     }
 
-    /// Records a request that isn't a turn.
     pub(super) fn note(&mut self, scenario: &str, run: &str, seen: SeenRequest) {
         self.run(scenario, run).keep(seen);
     }
 
-    /// Records a request and returns its response.
     pub(super) fn plan(
         &mut self,
         names: (&str, &str),
@@ -188,12 +171,10 @@ impl State {
         found.map(|run| run.seen.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// The request counts of a run.
     pub(super) fn counts(&self, scenario: &str, run: &str) -> Counts {
         self.runs.get(&(scenario.to_owned(), run.to_owned())).map(|run| run.counts).unwrap_or_default()
     }
 
-    /// The whole state, for humans.
     pub(super) fn shown(&self) -> Value {
         let runs = self.runs.iter().map(|((scenario, name), run)| {
             json!({"scenario": scenario, "run": name, "requests": run.counts.requests, "turns": run.counts.turns, "side": run.counts.side,

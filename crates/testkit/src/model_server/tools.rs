@@ -4,7 +4,6 @@ use super::ask::CallTag;
 use super::script::Action;
 use serde_json::{Map, Value, json};
 
-/// A tool of the request.
 #[derive(Debug, Clone)]
 pub(super) struct Offered {
     pub name: String,
@@ -12,23 +11,18 @@ pub(super) struct Offered {
     pub schema: Value,
 }
 
-/// A tool's input format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToolShape {
-    /// As a JSON object.
     Json,
-    /// As free text (OpenAI custom tools).
     Custom,
 }
 
-/// A part of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Part {
     Text(String),
     Call(ToolCall),
 }
 
-/// A tool call of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ToolCall {
     pub id: String,
@@ -56,7 +50,6 @@ const PATH_KEYS: &[&str] = &["file_path", "filePath", "absolute_path", "path", "
 const CONTENT_KEYS: &[&str] = &["content", "contents", "file_text", "text", "data"];
 const COMMAND_KEYS: &[&str] = &["command", "cmd", "script"];
 
-/// Turns actions into parts of an answer.
 pub(super) fn parts(actions: &[Action], tools: &[Offered], body: &Value, tag: CallTag) -> Vec<Part> {
     let mut parts = Vec::new();
     for (number, action) in actions.iter().enumerate() {
@@ -119,7 +112,6 @@ fn patch(tool: &Offered, path: &str, content: &str, id: String) -> ToolCall {
     ToolCall { id, name: tool.name.clone(), input, shape: tool.shape }
 }
 
-/// A call whose other required arguments get fitting values.
 fn call(tool: &Offered, mut input: Map<String, Value>, id: String) -> ToolCall {
     for name in tool.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         if !input.contains_key(name) {
@@ -134,7 +126,6 @@ fn key(tool: &Offered, names: &[&'static str]) -> &'static str {
     names.iter().find(|n| !properties[**n].is_null()).or(names.first()).copied().unwrap_or_default()
 }
 
-/// The simplest value that fits a JSON schema.
 pub(super) fn fitting(schema: &Value, depth: usize) -> Value {
     if let Some(first) = schema["enum"].get(0) {
         return first.clone();
@@ -185,7 +176,6 @@ fn absolute(path: &str, body: &Value) -> String {
     }
 }
 
-/// The agent's working directory from its prompt.
 pub(super) fn working_directory(body: &Value) -> Option<String> {
     match body {
         Value::String(text) => MARKERS.iter().find_map(|marker| after(text, marker)),

@@ -99,6 +99,7 @@ const SIXTEEN: [Color; 6] =
 
 impl Theme {
     /// No colors: for tests and terminals without them.
+    #[cfg(test)]
     pub const MONO: Self = Self { depth: Depth::Mono, light: false, unicode: true };
 
     pub fn style(&self, role: Role) -> Style {

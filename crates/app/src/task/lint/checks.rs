@@ -167,7 +167,7 @@ mod tests {
         let text = std::fs::read_to_string(top.path().join(name)).unwrap();
         let source =
             TaskSource { dialect, folder: top.path().to_owned(), files: TaskTexts::new(name, text.as_str()) };
-        let task = ralph_loop_task::dialect::read(dialect, &source.files, &mut Vec::new());
+        let task = ralph_loop_task::dialect::read(dialect, &source.files);
         let env = Environment::new(Default::default(), "/");
         let checks = of_task(&env, &source, task.as_ref()).unwrap();
         checks.iter().map(TaskCheck::line).collect()

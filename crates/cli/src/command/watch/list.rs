@@ -126,7 +126,6 @@ mod tests {
                 origin: "/nonexistent/a".into(),
                 workspace: "/nonexistent/a".into(),
                 created_at: "2026-11-15T14:33:07Z".parse().unwrap(),
-                spare: None,
                 record: None,
             },
         );

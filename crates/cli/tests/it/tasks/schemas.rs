@@ -4,11 +4,11 @@ mod checker;
 
 use crate::RALPH;
 use checker::problems;
-use ralph_loop_task::config::{AgentConfig, ConfigFile, MODELS_KEYS, ModelsFile, PROFILE_KEYS, TOP_KEYS};
+use ralph_loop_task::config::{AgentConfig, ConfigFile, ModelsFile};
 use ralph_loop_task::dialect::diagnostic::Lines;
 use ralph_loop_task::dialect::plan::prd_tasks::{Story, TasksJson};
 use ralph_loop_task::dialect::ralph_json::{BudgetSection, Entry, GitSection, KINDS, RalphJson, Repository};
-use ralph_loop_task::dialect::{Dialect, TaskTexts, frontmatter, parse};
+use ralph_loop_task::dialect::{Dialect, Findings, TaskTexts, frontmatter, parse};
 use ralph_loop_testkit::{TestEnv, TestRepo};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -31,8 +31,10 @@ fn keys(value: &Value) -> BTreeSet<String> {
     value.as_object().unwrap().keys().cloned().collect()
 }
 
-fn set(names: &[&str]) -> BTreeSet<String> {
-    names.iter().map(|name| (*name).to_owned()).collect()
+/// Every key that the code reads, with aliases, from its message about an unknown one.
+fn keys_of<T: serde::de::DeserializeOwned>() -> BTreeSet<String> {
+    let error = serde_json::from_str::<T>(r#"{"-": 0}"#).err().expect("`-` is refused").to_string();
+    error.split('`').skip(3).step_by(2).map(str::to_owned).collect()
 }
 
 #[track_caller]
@@ -49,8 +51,8 @@ fn assert_refused(schema: &Value, value: &Value) {
 /// The frontmatter of a task as JSON, read by the code.
 fn frontmatter_json(text: &str) -> Value {
     let split = frontmatter::split(text).unwrap();
-    let mut found = Vec::new();
-    let (front, _) = frontmatter::read("ralph_task.md", text, &split, &Lines::new(text), &mut found).unwrap();
+    let mut found = Findings::of("ralph_task.md");
+    let (front, _) = frontmatter::read(text, &split, &Lines::new(text), &mut found).unwrap();
     without_null(serde_json::to_value(front).unwrap())
 }
 
@@ -66,7 +68,7 @@ fn without_null(value: Value) -> Value {
 #[test]
 fn the_configuration_has_exactly_the_keys_of_the_code() {
     let schema = schema("config");
-    assert_eq!(keys(&schema["properties"]), set(TOP_KEYS));
+    assert_eq!(keys(&schema["properties"]), keys_of::<ConfigFile>());
     let agent = AgentConfig {
         model: Some("m".into()),
         model_argv: vec!["--model".into()],
@@ -151,9 +153,8 @@ fn schema_defaults_match_the_code() {
 #[test]
 fn model_profile_schema_matches_the_code() {
     let schema = schema("models");
-    assert_eq!(keys(&schema["properties"]), set(MODELS_KEYS));
+    assert_eq!(keys(&schema["properties"]), keys_of::<ModelsFile>());
     let of = |name: &str| &schema["$defs"][name]["properties"];
-    assert_eq!(keys(of("profile")), set(PROFILE_KEYS));
     let whole = json!({ "default": "a", "fallback": "zai/glm-5", "prices_file": "p.json", "profiles": { "a": {
         "litellm_model": "x/y", "max_output_tokens": 1, "temperature": 0.5, "tags": ["t"],
         "base_url": "http://127.0.0.1:1/v1", "api_key_env": "A_1", "wire": "openai-responses",
@@ -165,7 +166,7 @@ fn model_profile_schema_matches_the_code() {
     let mut written = serde_json::to_value(&read).unwrap();
     written["profiles"]["a"].as_object_mut().unwrap().remove("name");
     assert_eq!(written, whole, "JSON is YAML too, and nothing is lost");
-    assert_eq!(keys(&written["profiles"]["a"]), set(PROFILE_KEYS));
+    assert_eq!(keys(&written["profiles"]["a"]), keys(of("profile")));
     assert_eq!(keys(&written["profiles"]["a"]["prices"]), keys(of("prices")));
     assert_eq!(keys(&written["profiles"]["a"]["timeouts"]), keys(of("timeouts")));
     for (key, bad) in [
@@ -300,7 +301,7 @@ fn tasks_json_has_exactly_the_keys_of_the_code() {
 #[test]
 fn the_frontmatter_has_exactly_the_keys_of_the_code() {
     let schema = schema("frontmatter");
-    assert_eq!(keys(&schema["properties"]), set(frontmatter::KEYS));
+    assert_eq!(keys(&schema["properties"]), keys_of::<frontmatter::Frontmatter>());
     let providers = ralph_loop_task::dialect::ralph_task_md::PROVIDERS;
     assert_eq!(schema["properties"]["sandbox_provider"]["enum"], json!(providers));
     let empty = serde_json::to_value(frontmatter::Resources::default()).unwrap();

@@ -267,12 +267,7 @@ impl LoopAgentBuilder {
             home: dir.clone(),
             dir,
             cooldowns: home.folder_cooldowns(spec.home()),
-            places: RunPaths {
-                dir: home.record(run),
-                seal: Some(home.seal(run)),
-                spare: None,
-                elsewhere: None,
-            },
+            places: RunPaths { dir: home.record(run), seal: Some(home.seal(run)), elsewhere: None },
             proof_dir: home.path().join("proofs").join(run.as_str()),
             baseline_cache: None,
             sandbox,

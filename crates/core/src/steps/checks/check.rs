@@ -9,7 +9,7 @@ use crate::steps::checks::measure::{self, Measured};
 use ralph_loop_domain::ports::{
     ExecEnd, ExecRequest, ExecSink, ExecTrace, Sandbox, SandboxError, StopCause, Stream,
 };
-use ralph_loop_journal::folder::artifacts::{FinishedLog, OutputLog};
+use ralph_loop_journal::folder::artifacts::{self, FinishedLog, OutputLog};
 use ralph_loop_journal::live::LiveStream;
 use ralph_loop_proof::report::environment::{hidden_path, refused_port};
 use ralph_loop_proof::report::failing::failing_tests;
@@ -231,7 +231,7 @@ fn run_builtin_check(
     }
     let why = why.map(|why| ledger.redactor.text(&why).into_owned());
     let text = format!("{}: {}\n", verifier.command_line(), why.as_deref().unwrap_or("yes"));
-    let log_digest = ledger.files.write(log_path, text.as_bytes())?;
+    let log_digest = artifacts::write(log_path, text.as_bytes())?;
     let result = CheckResult {
         name: verifier.name.clone(),
         tree: tree.clone(),

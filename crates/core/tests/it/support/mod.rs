@@ -188,7 +188,6 @@ impl Machine {
             places: RunPaths {
                 dir: self.dir().run(&"r1".into()),
                 seal: self.sealed.then(|| self.temp.path().join("seal.jsonl")),
-                spare: None,
                 elsewhere: None,
             },
             proof_dir: self.temp.path().join("proof"),

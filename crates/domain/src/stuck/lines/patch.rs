@@ -18,7 +18,6 @@ struct File {
     stream: [u32; 2],
 }
 
-/// Parses a unified diff.
 pub fn sketch(patch: &str) -> PatchSketch {
     let mut whole = PatchSketch::default();
     let (mut added, mut removed) = (BTreeSet::new(), BTreeSet::new());

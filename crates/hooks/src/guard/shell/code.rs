@@ -116,7 +116,6 @@ fn glued(code: &str, home: &str) -> String {
     out
 }
 
-/// All quoted texts.
 fn literals(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = code;

@@ -28,7 +28,6 @@ pub struct Shell<'a> {
     vars: HashMap<String, Vec<String>>,
     functions: HashSet<String>,
     aliases: HashMap<String, String>,
-    /// What this command has written, by path.
     files: HashMap<String, String>,
     depth: usize,
     steps: usize,

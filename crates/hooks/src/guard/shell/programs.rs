@@ -65,7 +65,6 @@ impl Shell<'_> {
         self.output(&name, &argv, stdin, &line)
     }
 
-    /// The recipes of a piped makefile.
     fn run_recipes(&mut self, makefile: &str, line: &str) -> String {
         let recipes = makefile.lines().filter_map(|text| text.strip_prefix('\t')).collect::<Vec<_>>();
         match text::has_gap(makefile) {

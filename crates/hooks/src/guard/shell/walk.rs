@@ -13,7 +13,6 @@ use brush_parser::{Parser, ParserOptions};
 use ralph_loop_domain::secret_name::is_secret_name;
 
 const LOOP_MAX: usize = 24;
-/// How many files' texts are remembered.
 const FILES_MAX: usize = 64;
 
 #[derive(Default)]
@@ -274,7 +273,6 @@ impl Shell<'_> {
         }
     }
 
-    /// A process substitution.
     fn substituted_file(&mut self, list: &CompoundList) -> String {
         let out = self.list(list, "");
         let name = format!("/dev/fd/{}", 63 + self.files.len());
@@ -318,14 +316,12 @@ impl Shell<'_> {
         }
     }
 
-    /// Files that are connections.
     fn connects(&mut self, name: &str, raw: &str) {
         if name.starts_with("/dev/tcp/") || name.starts_with("/dev/udp/") {
             self.refuse(Category::ReverseShell, raw, "It connects a command to another machine.");
         }
     }
 
-    /// The known text of a file.
     pub(super) fn content(&self, name: &str) -> String {
         self.files.get(&self.path(name)).cloned().unwrap_or_else(|| text::output(&format!("cat {name}")))
     }

@@ -45,7 +45,6 @@ impl Fields {
 }
 
 impl Shell<'_> {
-    /// The expanded words of a word.
     pub(super) fn fields(&mut self, word: &Word) -> Vec<String> {
         let mut fields = Fields::default();
         for text in braces(&word.value) {
@@ -66,7 +65,6 @@ impl Shell<'_> {
         }
     }
 
-    /// The text of a here-document with expansions.
     pub(super) fn here_document(&mut self, text: &str) -> String {
         match word::parse_heredoc(text, &ParserOptions::default()) {
             Ok(pieces) => self.joined(&pieces),
@@ -148,7 +146,6 @@ impl Shell<'_> {
         if quoted { fields.add(out) } else { fields.split(out, &self.separators()) }
     }
 
-    /// The separators in an unquoted expansion.
     fn separators(&self) -> String {
         self.vars.get("IFS").map_or_else(|| " \t\n".to_owned(), |values| values.concat())
     }

@@ -2,26 +2,8 @@
 
 use super::prd_tasks::{Story, TasksJson, parse_text};
 use crate::dialect::json;
+use ralph_loop_protocol::display::text::one_line;
 use std::collections::BTreeMap;
-
-/// Sets `passes` of one story. No other byte changes.
-pub fn set_passes(text: &str, id: &str, passes: bool) -> Result<String, String> {
-    let root = json::parse(text).map_err(|problem| problem.message)?;
-    let stories = root.get("userStories").map(json::Node::items).unwrap_or_default();
-    let is_named = |node: &&json::Node| {
-        let raw = node.get("id").and_then(|value| text.get(value.range.clone()));
-        raw.and_then(|raw| serde_json::from_str::<String>(raw).ok()).as_deref() == Some(id)
-    };
-    let mut named = stories.iter().filter(is_named);
-    let story = named.next().ok_or_else(|| format!("no story has the id `{id}`"))?;
-    if named.next().is_some() {
-        return Err(format!("more than one story has the id `{id}`"));
-    }
-    let value = story.get("passes").ok_or_else(|| format!("the story `{id}` has no `passes`"))?;
-    let mut out = text.to_owned();
-    out.replace_range(value.range.clone(), if passes { "true" } else { "false" });
-    Ok(out)
-}
 
 /// Sets `passes` of the stories in `wanted`, in one pass over the file. Skips ids without a story or with two, and
 /// stories without `passes`. No other byte changes.
@@ -95,7 +77,7 @@ fn stories(old: &TasksJson, new: &TasksJson, out: &mut Vec<String>) {
             match left.get_mut(criterion.trim()) {
                 Some(count) if *count > 0 => *count -= 1,
                 _ => {
-                    let short = ralph_loop_protocol::display::text::one_line(criterion, 80);
+                    let short = one_line(criterion, 80);
                     out.push(format!("`acceptanceCriteria` of `{id}`: one is gone: {short}"));
                 }
             }
@@ -120,23 +102,26 @@ mod tests {
 
     const TASKS: &str = include_str!("../testdata/tasks.json");
 
+    fn set_passes(text: &str, id: &str, passes: bool) -> String {
+        set_all_passes(text, &BTreeMap::from([(id, passes)])).unwrap()
+    }
+
     #[test]
     fn passes_is_set_without_touching_another_byte() {
-        let set = set_passes(TASKS, "US-002", true).unwrap();
+        let set = set_passes(TASKS, "US-002", true);
         let at = TASKS.match_indices("\"passes\": false").next().unwrap().0 + "\"passes\": ".len();
         assert_eq!(set, format!("{}true{}", &TASKS[..at], &TASKS[at + 5..]));
-        assert_eq!(set_passes(&set, "US-002", false).unwrap(), TASKS);
-        assert_eq!(set_passes(TASKS, "US-9", true).unwrap_err(), "no story has the id `US-9`");
-        assert_eq!(set_passes("{", "US-1", true).unwrap_err(), "EOF while parsing an object");
-        assert!(set_passes(r#"{"userStories":[{"id":"a"}]}"#, "a", true).unwrap_err().contains("passes"));
+        assert_eq!(set_passes(&set, "US-002", false), TASKS);
+        assert_eq!(set_passes(TASKS, "US-9", true), TASKS);
+        assert_eq!(set_all_passes("{", &BTreeMap::new()).unwrap_err(), "EOF while parsing an object");
         let crlf = TASKS.replace('\n', "\r\n");
-        assert_eq!(set_passes(&crlf, "US-002", true).unwrap(), set.replace('\n', "\r\n"));
+        assert_eq!(set_passes(&crlf, "US-002", true), set.replace('\n', "\r\n"));
     }
 
     #[test]
     fn setting_all_equals_setting_one_by_one() {
         let wanted = BTreeMap::from([("US-002", true), ("US-001", false), ("US-9", true)]);
-        let one_by_one = set_passes(&set_passes(TASKS, "US-002", true).unwrap(), "US-001", false).unwrap();
+        let one_by_one = set_passes(&set_passes(TASKS, "US-002", true), "US-001", false);
         assert_eq!(set_all_passes(TASKS, &wanted).unwrap(), one_by_one);
         let twice = r#"{"userStories":[{"id":"a","passes":false},{"id":"a","passes":false},{"id":"b"}]}"#;
         assert_eq!(set_all_passes(twice, &BTreeMap::from([("a", true), ("b", true)])).unwrap(), twice);

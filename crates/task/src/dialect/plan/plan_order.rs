@@ -10,7 +10,6 @@ pub enum Due<'a> {
     Story(&'a Story),
     /// These open stories, each of which waits for another one.
     Blocked(Vec<&'a str>),
-    /// Every story passes.
     Nothing,
 }
 

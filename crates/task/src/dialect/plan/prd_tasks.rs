@@ -3,12 +3,13 @@
 
 use super::plan_order::cycles;
 use crate::criterion::{Check, Criterion, Span, VerifyCommand};
-use crate::dialect::diagnostic::{Diagnostic, Lines};
+use crate::dialect::diagnostic::{Findings, Lines};
 use crate::dialect::json;
 use crate::dialect::json::{Node, ObjectShape};
 use crate::dialect::ralph_task_md::check_verify;
 use crate::dialect::task_file::{Completion, Dialect, TaskFile};
 use crate::dialect::{TaskTexts, names};
+use ralph_loop_protocol::display::text::{head, nearest, one_line};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -73,42 +74,25 @@ pub struct Story {
     pub depends_on: Vec<String>,
 }
 
-static STORY: ObjectShape = ObjectShape {
-    keys: &[
-        ("id", None),
-        ("title", None),
-        ("description", None),
-        ("acceptanceCriteria", None),
-        ("priority", None),
-        ("passes", None),
-        ("notes", None),
-        ("dependsOn", None),
-    ],
-};
-static SHAPE: ObjectShape = ObjectShape {
-    keys: &[
-        ("$schema", None),
-        ("project", None),
-        ("branchName", None),
-        ("description", None),
-        ("verifyCommands", None),
-        ("userStories", Some(&STORY)),
-    ],
-};
+fn shape() -> ObjectShape {
+    ObjectShape::of::<TasksJson>().with("userStories", ObjectShape::of::<Story>())
+}
 
 /// Parses `tasks.json` alone, for comparisons; the error is the first problem.
 pub fn parse_text(text: &str) -> Result<TasksJson, String> {
-    let mut found = Vec::new();
-    match json::read::<TasksJson>("tasks.json", text, &SHAPE, &Lines::new(text), &mut found) {
+    let mut found = Findings::of("tasks.json");
+    match json::read::<TasksJson>(text, &shape(), &Lines::new(text), &mut found) {
         Some(document) => Ok(document.value),
-        None => Err(found.first().map_or_else(String::new, |d| format!("line {}: {}", d.line, d.message))),
+        None => {
+            Err(found.all.first().map_or_else(String::new, |d| format!("line {}: {}", d.line, d.message)))
+        }
     }
 }
 
-pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<TaskFile> {
-    let (file, text) = (files.name(), files.text());
+pub(crate) fn read(files: &TaskTexts, found: &mut Findings) -> Option<TaskFile> {
+    let text = files.text();
     let lines = Lines::new(text);
-    let document = json::read::<TasksJson>(file, text, &SHAPE, &lines, found)?;
+    let document = json::read::<TasksJson>(text, &shape(), &lines, found)?;
     let (tasks, root) = (document.value, document.root);
     let keys = json::key_places(&root, &lines);
     let at = |key: &str| keys.get(key).copied().unwrap_or_default();
@@ -116,35 +100,30 @@ pub(crate) fn read(files: &TaskTexts, found: &mut Vec<Diagnostic>) -> Option<Tas
     let nodes = root.get("userStories").map(Node::items).unwrap_or_default();
     let places: Vec<Span> = nodes.iter().map(|node| lines.place(node.range.start)).collect();
     if tasks.user_stories.is_empty() {
-        found.push(Diagnostic::error(
+        found.error(
             "no-stories",
-            file,
             at("userStories"),
             "the plan has no story",
             "add at least one to `userStories`",
-        ));
+        );
     }
     for command in &tasks.verify_commands {
-        check_verify(command, "verifyCommands", file, at("verifyCommands"), found);
+        check_verify(command, "verifyCommands", at("verifyCommands"), found);
     }
     if !tasks.branch_name.is_empty()
         && let Some(problem) = names::branch_problem(&tasks.branch_name)
     {
-        found.push(Diagnostic::error(
+        found.error(
             "bad-branch",
-            file,
             at("branchName"),
-            format!(
-                "invalid branch name `{}`: {problem}",
-                ralph_loop_protocol::display::text::one_line(&tasks.branch_name, 80)
-            ),
+            format!("invalid branch name `{}`: {problem}", one_line(&tasks.branch_name, 80)),
             "for example `ralph/sign-in`",
-        ));
+        );
     }
     for (story, node) in tasks.user_stories.iter().zip(nodes) {
-        check_story(story, node, file, &lines, found);
+        check_story(story, node, &lines, found);
     }
-    check_links(&tasks.user_stories, &places, file, found);
+    check_links(&tasks.user_stories, &places, found);
     Some(task(tasks, &places, keys, files))
 }
 
@@ -154,7 +133,7 @@ fn task(tasks: TasksJson, places: &[Span], keys: BTreeMap<String, Span>, files: 
         .map(str::trim)
         .find(|text| !text.is_empty())
         .unwrap_or("plan");
-    let title = ralph_loop_protocol::display::text::one_line(title, 80);
+    let title = one_line(title, 80);
     let prompt = files.beside("prompt.md").map(|(_, text)| text).filter(|text| !text.trim().is_empty());
     let goal = match prompt {
         Some(prompt) => prompt.trim_start_matches('\u{feff}').replace("\r\n", "\n").trim().to_owned(),
@@ -164,7 +143,7 @@ fn task(tasks: TasksJson, places: &[Span], keys: BTreeMap<String, Span>, files: 
     task.keys = keys;
     task.completion = Completion::Claim;
     if !tasks.description.trim().is_empty() {
-        task.summary = ralph_loop_protocol::display::text::one_line(&tasks.description, 72);
+        task.summary = one_line(&tasks.description, 72);
     }
     task.git.branch = Some(if tasks.branch_name.is_empty() {
         names::branch(&task.task_id, &task.slug)
@@ -193,72 +172,64 @@ fn task(tasks: TasksJson, places: &[Span], keys: BTreeMap<String, Span>, files: 
     task
 }
 
-fn check_story(story: &Story, node: &Node, file: &str, lines: &Lines<'_>, found: &mut Vec<Diagnostic>) {
+fn check_story(story: &Story, node: &Node, lines: &Lines<'_>, found: &mut Findings) {
     let place = lines.place(node.range.start);
     let of = |key: &str| node.get(key).map_or(place, |value| lines.place(value.range.start));
     if !names::is_usable_id(&story.id) {
-        found.push(Diagnostic::error(
+        found.error(
             "bad-id",
-            file,
             of("id"),
-            format!("the id `{}` is not usable", ralph_loop_protocol::display::text::one_line(&story.id, 60)),
+            format!("the id `{}` is not usable", one_line(&story.id, 60)),
             "use letters, digits, `-`, `_` and `.`, for example `US-001`",
-        ));
+        );
     }
     if story.title.trim().is_empty() {
-        found.push(Diagnostic::error(
+        found.error(
             "empty-title",
-            file,
             of("title"),
             format!("the story `{}` has no title", story.id),
             "describe in a few words what it adds",
-        ));
+        );
     }
     if let (None, Some(last)) = (node.get("passes"), node.members().last()) {
         let end = last.value.range.end;
-        found.push(
-            Diagnostic::error(
+        found
+            .error(
                 "missing-passes",
-                file,
                 place,
                 format!("the story `{}` has no `passes`", story.id),
                 "add `\"passes\": false`",
             )
-            .with_edit(end..end, ", \"passes\": false"),
-        );
+            .set_edit(end..end, ", \"passes\": false");
     }
     if story.passes && story.notes.trim().is_empty() {
-        found.push(Diagnostic::warning(
+        found.warning(
             "passes-without-notes",
-            file,
             of("passes"),
             format!("the story `{}` is marked as passing with empty `notes`", story.id),
             "write what was done, or set `passes` to false",
-        ));
+        );
     }
     if story.acceptance_criteria.iter().all(|criterion| criterion.trim().is_empty()) {
-        found.push(Diagnostic::warning(
+        found.warning(
             "no-acceptance-criteria",
-            file,
             of("acceptanceCriteria"),
             format!("the story `{}` does not say when it is done", story.id),
             "add `acceptanceCriteria` that can be checked",
-        ));
+        );
     }
 }
 
-fn check_links(stories: &[Story], places: &[Span], file: &str, found: &mut Vec<Diagnostic>) {
+fn check_links(stories: &[Story], places: &[Span], found: &mut Findings) {
     let place = |at: usize| places.get(at).copied().unwrap_or_default();
     let mut first: BTreeMap<&str, usize> = BTreeMap::new();
     for (at, story) in stories.iter().enumerate() {
         match first.get(story.id.as_str()) {
-            Some(earlier) => found.push(Diagnostic::error(
-                "duplicate-id",
-                file,
-                place(at),
-                format!("the id `{}` is used twice; the first is in line {}", story.id, place(*earlier).line),
-                "give each story a unique id",
-            )),
+            Some(earlier) => {
+                let line = place(*earlier).line;
+                let message = format!("the id `{}` is used twice; the first is in line {line}", story.id);
+                found.error("duplicate-id", place(at), message, "give each story a unique id");
+            }
             None => {
                 first.insert(&story.id, at);
             }
@@ -267,43 +238,28 @@ fn check_links(stories: &[Story], places: &[Span], file: &str, found: &mut Vec<D
     for (at, story) in stories.iter().enumerate() {
         for needed in story.depends_on.iter().filter(|id| !first.contains_key(id.as_str())) {
             // Suggestions only for short lists: the search is linear in the ids.
-            let near = (stories.len() <= 500)
-                .then(|| {
-                    ralph_loop_protocol::display::text::nearest(
-                        ralph_loop_protocol::display::text::head(needed, 64),
-                        first.keys().copied(),
-                    )
-                })
-                .flatten();
+            let near =
+                (stories.len() <= 500).then(|| nearest(head(needed, 64), first.keys().copied())).flatten();
             let fix = match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "name a story of this file, or remove it".into(),
             };
-            found.push(Diagnostic::error(
+            found.error(
                 "unknown-dependency",
-                file,
                 place(at),
-                format!(
-                    "`{}` depends on `{}`, which doesn't exist",
-                    story.id,
-                    ralph_loop_protocol::display::text::one_line(needed, 60)
-                ),
+                format!("`{}` depends on `{}`, which doesn't exist", story.id, one_line(needed, 60)),
                 fix,
-            ));
+            );
         }
     }
     for way in cycles(stories) {
         let at = way.first().and_then(|id| first.get(id.as_str())).copied().unwrap_or(0);
-        found.push(Diagnostic::error(
+        found.error(
             "dependency-cycle",
-            file,
             place(at),
-            format!(
-                "the dependencies go in a circle: {}",
-                ralph_loop_protocol::display::text::one_line(&way.join(" → "), 400)
-            ),
+            format!("the dependencies go in a circle: {}", one_line(&way.join(" → "), 400)),
             "remove one of these `dependsOn`",
-        ));
+        );
     }
 }
 
@@ -315,9 +271,9 @@ mod tests {
     const TASKS: &str = include_str!("../testdata/tasks.json");
 
     fn rules(text: &str) -> Vec<&'static str> {
-        let mut found = Vec::new();
+        let mut found = Findings::of("ralph/tasks.json");
         read(&TaskTexts::new("ralph/tasks.json", text), &mut found);
-        found.into_iter().map(|d| d.rule).collect()
+        found.all.into_iter().map(|d| d.rule).collect()
     }
 
     fn story(rest: &str) -> String {

@@ -1,18 +1,18 @@
 //! The acceptance criteria of `ralph.json`: each type has its own keys.
 
 use crate::criterion::{Check, Criterion, ExpectedOutput, Pattern, Span};
-use crate::dialect::diagnostic::{Diagnostic, Lines};
+use crate::dialect::diagnostic::{Findings, Lines};
 use crate::dialect::json;
 use crate::dialect::json::Node;
 use crate::dialect::names;
 use crate::dialect::ralph_json::{Entry, KINDS, OUTPUT_KEYS};
 use crate::dialect::ralph_task_md::check_command;
+use ralph_loop_protocol::display::text::one_line;
 use std::collections::BTreeMap;
 
 pub(in crate::dialect) struct Criteria<'a> {
-    pub file: &'a str,
     pub lines: &'a Lines<'a>,
-    pub found: &'a mut Vec<Diagnostic>,
+    pub found: &'a mut Findings,
 }
 
 impl Criteria<'_> {
@@ -25,21 +25,18 @@ impl Criteria<'_> {
             let place = nodes.get(at).map_or(Span::START, |node| self.lines.place(node.range.start));
             let id = entry.id.clone().unwrap_or_else(|| format!("C{}", at + 1));
             if !names::is_usable_id(&id) {
-                let message = format!(
-                    "the id `{}` is not usable",
-                    ralph_loop_protocol::display::text::one_line(&id, 60)
-                );
+                let message = format!("the id `{}` is not usable", one_line(&id, 60));
                 let fix = "use letters, digits, `-`, `_` and `.`";
-                self.found.push(Diagnostic::error("bad-id", self.file, place, message, fix));
+                self.found.error("bad-id", place, message, fix);
             }
             if let Some(line) = ids.insert(id.clone(), place.line) {
                 let message = format!("the id `{id}` is used twice; the first is in line {line}");
                 let fix = "give each criterion a unique id";
-                self.found.push(Diagnostic::error("duplicate-id", self.file, place, message, fix));
+                self.found.error("duplicate-id", place, message, fix);
             }
             let Some(check) = self.check(entry, &id, place) else { continue };
             let text = match entry.description.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
-                Some(text) => ralph_loop_protocol::display::text::one_line(text, 4_000),
+                Some(text) => one_line(text, 4_000),
                 None => check.describe(),
             };
             out.push(Criterion { id, text, milestone: None, check, ticked: false, place });
@@ -50,12 +47,9 @@ impl Criteria<'_> {
     fn check(&mut self, entry: &Entry, id: &str, place: Span) -> Option<Check> {
         let Some((kind, needed)) = KINDS.iter().find(|(kind, _)| *kind == entry.kind) else {
             let fix = json::unknown_key_fix(&entry.kind, KINDS.iter().map(|(kind, _)| *kind));
-            let message = format!(
-                "unknown criterion type `{}`",
-                ralph_loop_protocol::display::text::one_line(&entry.kind, 60)
-            );
+            let message = format!("unknown criterion type `{}`", one_line(&entry.kind, 60));
             let fix = fix.replace("the keys are", "the types are");
-            self.found.push(Diagnostic::error("unknown-type", self.file, place, message, fix));
+            self.found.error("unknown-type", place, message, fix);
             return None;
         };
         let given = [
@@ -84,20 +78,17 @@ impl Criteria<'_> {
                     keys.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(" and ")
                 ),
             };
-            self.found.push(Diagnostic::error("wrong-keys", self.file, place, problem, fix));
+            self.found.error("wrong-keys", place, problem, fix);
         }
         if let Some(command) = &entry.command {
-            check_command(command, "command", self.file, place, self.found);
+            check_command(command, "command", place, self.found);
         }
         if let Some(path) = &entry.path
             && let Some(problem) = names::path_problem(path)
         {
-            let message = format!(
-                "invalid path `{}` in `{id}`: {problem}",
-                ralph_loop_protocol::display::text::one_line(path, 80)
-            );
+            let message = format!("invalid path `{}` in `{id}`: {problem}", one_line(path, 80));
             let fix = "name a file below the working folder";
-            self.found.push(Diagnostic::error("bad-path", self.file, place, message, fix));
+            self.found.error("bad-path", place, message, fix);
             fine = false;
         }
         if judges_output {
@@ -111,7 +102,7 @@ impl Criteria<'_> {
                 (_, Err(problem)) => {
                     let problem = format!("`{id}`: {problem}");
                     let fix = "add for example `\"contains\": \"3 items\"`; `\\\\.` matches a dot in JSON";
-                    self.found.push(Diagnostic::error("bad-output", self.file, place, problem, fix));
+                    self.found.error("bad-output", place, problem, fix);
                     None
                 }
                 (None, Ok(_)) => None,
@@ -120,7 +111,7 @@ impl Criteria<'_> {
         let pattern = match entry.pattern.as_deref().map(Pattern::parse) {
             Some(Err(problem)) => {
                 let fix = "write a regular expression; `\\\\.` matches a dot in JSON";
-                self.found.push(Diagnostic::error("bad-pattern", self.file, place, problem, fix));
+                self.found.error("bad-pattern", place, problem, fix);
                 return None;
             }
             Some(Ok(pattern)) => Some(pattern),

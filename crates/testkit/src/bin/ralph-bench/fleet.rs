@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 const AGENT: &str = "i=$RALPH_ITERATION; echo part $i > part$i.txt; if [ $i -ge $(cat last 2>/dev/null || echo 3) ]; then echo '<promise>COMPLETE</promise>'; fi";
 const CHECK: &str = "test -f part$(cat last).txt";
 const WORKERS: usize = 4;
-/// The number of turns between workers and plain processes.
 const TURNS: usize = 2;
 
 struct Bench {
@@ -27,7 +26,6 @@ struct Bench {
     isolation: Isolation,
 }
 
-/// Measures these parts, or all, and prints a table.
 pub fn main(ralph: &Path, parts: &[&str], quick: bool) {
     let wanted = |part: &str| parts.is_empty() || parts.contains(&part);
     let folder = std::env::temp_dir().join(format!("ralph-fleet-bench-{}", std::process::id()));
@@ -148,14 +146,12 @@ fn takes(fleet: &Fleet, count: usize) {
     run("DELETE FROM ralph_seal.workers WHERE id IN ('taker', 'other')");
 }
 
-/// Milliseconds.
 fn timed(what: impl FnOnce()) -> f64 {
     let begun = Instant::now();
     what();
     begun.elapsed().as_secs_f64() * 1000.0
 }
 
-/// The duration of a call in milliseconds.
 struct Latency {
     p50: f64,
     p99: f64,
@@ -364,7 +360,6 @@ impl Bench {
     }
 }
 
-/// Sends SIGTERM.
 fn end(child: &Child) {
     let _ = Command::new("kill").arg(child.id().to_string()).status();
 }

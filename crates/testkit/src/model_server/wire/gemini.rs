@@ -67,7 +67,6 @@ pub(super) fn events(reply: &Reply) -> Vec<Event> {
     events
 }
 
-/// The start of an unfinished answer.
 pub(super) fn begun(reply: &Reply) -> Event {
     Event::plain(&chunk(reply, vec![json!({"text": "I "})], None, 1))
 }

@@ -10,7 +10,6 @@ use super::script::{Stop, Usage};
 use super::tools::Part;
 use serde_json::Value;
 
-/// A wire-independent answer.
 #[derive(Debug, Clone)]
 pub(super) struct Reply {
     pub id: String,
@@ -33,7 +32,6 @@ impl Reply {
     }
 }
 
-/// One event of a stream.
 #[derive(Debug, Clone)]
 pub(super) struct Event {
     pub name: Name,
@@ -43,7 +41,6 @@ pub(super) struct Event {
 /// The line before an event's data.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Name {
-    /// Its name.
     Is(&'static str),
     /// Only `data:`, on wires without event names.
     None,
@@ -58,7 +55,6 @@ impl Event {
     fn plain(data: &Value) -> Self {
         Self { name: Name::None, data: data.to_string() }
     }
-    /// Serializes the event.
     pub(super) fn lines(&self) -> String {
         match self.name {
             Name::Is(name) => format!("event: {name}\ndata: {}\n\n", self.data),
@@ -68,7 +64,6 @@ impl Event {
     }
 }
 
-/// The answer in one piece.
 pub(super) fn plain(reply: &Reply, wire: Wire) -> Value {
     match wire {
         Wire::Anthropic => anthropic::plain(reply),
@@ -78,7 +73,6 @@ pub(super) fn plain(reply: &Reply, wire: Wire) -> Value {
     }
 }
 
-/// The answer as a stream.
 pub(super) fn events(reply: &Reply, ask: &Ask) -> Vec<Event> {
     match ask.wire {
         Wire::Anthropic => anthropic::events(reply),

@@ -33,7 +33,6 @@ fn content(reply: &Reply, text: &str) -> Value {
     }
 }
 
-/// An output item, either complete or at its start.
 fn item(reply: &Reply, index: usize, part: &Part, whole: bool) -> Value {
     let status = if whole { "completed" } else { "in_progress" };
     match part {
@@ -64,7 +63,6 @@ pub(super) fn plain(reply: &Reply) -> Value {
     response(reply, status(reply), output.collect(), usage(&reply.usage))
 }
 
-/// Numbers events as they are pushed.
 struct Sequence {
     events: Vec<Event>,
 }
@@ -136,7 +134,6 @@ fn say(sequence: &mut Sequence, reply: &Reply, index: usize, id: &Value, text: &
     sequence.push("response.content_part.done", at(json!({"part": content(reply, text)})));
 }
 
-/// The event that ends a failed stream.
 pub(super) fn failed(reply: &Reply, error: &Value) -> Event {
     let mut response = response(reply, "failed", Vec::new(), Value::Null);
     let code = error["error"]["code"].as_str().unwrap_or("server_error");

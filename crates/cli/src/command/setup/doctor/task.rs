@@ -103,7 +103,7 @@ fn one(
                 return None;
             }
         }
-        let file = dialect::read(dialect, &source.files, &mut Vec::new())?;
+        let file = dialect::read(dialect, &source.files)?;
         return Some(FoundTask { settings: adopt::checks(&file), ..FoundTask::default() });
     }
     let report = lint_task(env, &source).report;
