@@ -125,6 +125,7 @@ impl Run {
             claims: Vec::new(),
             ask,
             commit_message: None,
+            commit_parts: Vec::new(),
             findings: None,
             denials: 0,
         })
@@ -618,6 +619,7 @@ fn budgets_are_hard_stops_with_a_warning_before() {
         claims: Vec::new(),
         ask: None,
         commit_message: None,
+        commit_parts: Vec::new(),
         findings: None,
         denials: 0,
     });

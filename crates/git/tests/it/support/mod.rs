@@ -157,6 +157,7 @@ pub fn try_checkpoint(
         iteration,
         agent: &agent,
         message: &message,
+        parts: &[],
         at,
         on_branch,
         redactor: None,
