@@ -74,7 +74,7 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
         let required = state.spec.settings.required_verifiers.contains(&verifier.name);
         let optional = if required { "" } else { " (optional)" };
         let result = match state.work.checks.get(&verifier.name) {
-            None => "not run yet".to_owned(),
+            None => at_start(state, &verifier.name),
             Some(r) => {
                 let age = if Some(&r.tree) == state.work.tree.as_ref() { "" } else { " (on earlier files)" };
                 let tests = r
@@ -136,6 +136,16 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
         }
     }
     text
+}
+
+/// The result of a check on the original files, before the first session.
+fn at_start(state: &RunState, name: &str) -> String {
+    let result = state.baseline_checks.iter().flat_map(|checks| &checks.results).find(|r| r.name == name);
+    match result {
+        None => "not run yet".to_owned(),
+        Some(r) if r.passed => "passed at the start".to_owned(),
+        Some(r) => format!("FAILED at the start: {}", r.why.as_deref().unwrap_or("it didn't pass")),
+    }
 }
 
 /// The number of a check that agents must not see; they can't run it.
