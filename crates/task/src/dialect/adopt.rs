@@ -43,7 +43,6 @@ pub fn adopt(file: TaskFile, raw: &str) -> (Task, ConfigFile) {
     settings.sandbox = (sandbox != SandboxConfig::default()).then_some(sandbox);
     // A plan's prompt tells the agent to commit its stories.
     settings.allow_agent_commits = (file.dialect == Dialect::Plan).then_some(true);
-    let book = matches!(file.dialect, Dialect::RalphTaskMd | Dialect::Plan);
     let task = Task {
         id: Some(file.task_id),
         ticket: file.ticket_id,
@@ -51,7 +50,7 @@ pub fn adopt(file: TaskFile, raw: &str) -> (Task, ConfigFile) {
         text: file.goal.replace("\r\n", "\n"),
         source: file.source,
         dialect: file.dialect,
-        raw: book.then(|| raw.to_owned()),
+        raw: (file.dialect != Dialect::PromptMd).then(|| raw.to_owned()),
         criteria: file.criteria,
         working_dir: file.git.working_dir,
         context_files: file.context_files,
@@ -120,8 +119,7 @@ impl RunSpec {
     /// Applies the user's new text of the task, with its checks. An invalid text changes nothing.
     pub fn take_edit(&mut self, text: &str) {
         let Ok((task, settings)) = edited(&self.task, text) else { return };
-        let raw = self.task.raw.as_ref().unwrap_or(&self.task.text);
-        let before = edited(&self.task, raw).map(|(_, settings)| settings).unwrap_or_default();
+        let before = edited(&self.task, self.task.file_text()).map(|(_, settings)| settings).unwrap_or_default();
         let by_task: Vec<String> = before
             .required_verifiers
             .iter()
