@@ -197,4 +197,25 @@ mod tests {
         );
         assert_eq!(edited(&task, " ").unwrap_err(), "the new task is empty");
     }
+
+    #[test]
+    fn an_edit_of_the_files_text_is_taken_in_every_format() {
+        let json = r#"{"version": 2, "task": "Write one", "acceptance_criteria": [{"type": "file_exists", "path": "one"}]}"#;
+        let plan = r#"{"project": "p", "branchName": "b", "description": "Write one", "verifyCommands": ["true"],
+            "userStories": [{"id": "US-1", "title": "Write one", "acceptanceCriteria": ["x"], "priority": 1, "passes": false}]}"#;
+        let prompt = "# Write one\n\n## Verification\n\n```sh\ntrue\n```\n";
+        let markdown = TASK.replacen("# Task: ", "# Task: Write one ", 1);
+        for (dialect, text) in [
+            (Dialect::RalphTaskMd, markdown.as_str()),
+            (Dialect::RalphJson, json),
+            (Dialect::Plan, plan),
+            (Dialect::PromptMd, prompt),
+        ] {
+            let file = super::super::parse(dialect, &TaskTexts::new(dialect.main_file(), text)).unwrap();
+            let (task, _) = adopt(file, text);
+            let new = task.file_text().replace("Write one", "Write two");
+            let (task, _) = edited(&task, &new).unwrap_or_else(|error| panic!("{dialect:?}: {error}"));
+            assert!(task.file_text().contains("Write two"), "{dialect:?}: {}", task.file_text());
+        }
+    }
 }
