@@ -6,8 +6,8 @@ use ralph_loop_protocol::display::race::RaceBy;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::money::Usd;
 use ralph_loop_task::config::{
-    CloneConfig, Isolation, Mode, NotifyConfig, ProviderName, RequiredProof, SandboxConfig, Share, TestsPolicy,
-    VerifierConfig,
+    CloneConfig, Isolation, Mode, NotifyConfig, ProviderName, RequiredProof, SandboxConfig, Share,
+    TestsPolicy, VerifierConfig,
 };
 use ralph_loop_task::dialect::Publish;
 use ralph_loop_task::spec::Task;

@@ -114,8 +114,10 @@ pub(crate) fn prepare(
     let env = env.with_dotenv(&top)?;
     let env = source::with_config_beside_task(env, request);
     if request.part != CloneConfig::default() {
-        return Err(AppError::usage("`depth` and `sparse` say how much to clone, and this run clones nothing")
-            .hint("add `--clone .`, or name the repo in the task (`repo_url`, `repository.url`)"));
+        return Err(AppError::usage(
+            "`depth` and `sparse` say how much to clone, and this run clones nothing",
+        )
+        .hint("add `--clone .`, or name the repo in the task (`repo_url`, `repository.url`)"));
     }
     let home = env.state_home()?;
     placement::sweep(&home);

@@ -23,7 +23,8 @@ use std::time::Duration;
 const QUESTION_FILE: &str = ".ralph-question.md";
 /// The folder with the copy of the repo, and what a question says about it.
 const COPY: &str = "repo";
-const ABOUT_COPY: &str = "The repository's committed files are in `repo/`. Read what you need; changes there are thrown away.";
+const ABOUT_COPY: &str =
+    "The repository's committed files are in `repo/`. Read what you need; changes there are thrown away.";
 /// Limit for a model's answer.
 const TOKENS_MAX: u64 = 8192;
 

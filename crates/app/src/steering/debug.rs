@@ -83,7 +83,9 @@ pub fn run(
         let names: Vec<&str> = settings.verifiers.iter().map(|v| v.name.as_str()).collect();
         return Err(AppError::usage("no check of this run does that")
             .cause(format!("debug mode runs the run's own checks only: {}", names.join(", ")))
-            .hint("name one `lint` or `typecheck` under `verifiers` in `.ralph/config.json`, for the next run"));
+            .hint(
+                "name one `lint` or `typecheck` under `verifiers` in `.ralph/config.json`, for the next run",
+            ));
     }
     in_sandbox(env, reading, &lines)
 }

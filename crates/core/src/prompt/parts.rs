@@ -104,11 +104,13 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
         _ => {}
     }
     if state.unclaimed_iterations() > 0 {
-        let _ = writeln!(
-            text,
-            "\nNOT DONE: the required checks pass, but the task isn't claimed as done. If it is, {}.",
-            place.how_to_claim()
-        );
+        let open = state.spec.task.criteria.iter().filter(|c| !state.work.met.contains(&c.id));
+        let open: Vec<&str> = open.map(|criterion| criterion.id.as_str()).take(FILES_MAX).collect();
+        let what = match open.as_slice() {
+            [] => "the task isn't claimed as done. If it is".to_owned(),
+            open => format!("{} isn't claimed as done. When all is", open.join(", ")),
+        };
+        let _ = writeln!(text, "\nNOT DONE: the required checks pass, but {what}, {}.", place.how_to_claim());
     }
     if let Some((_, failed)) = &state.result.disproved {
         text.push_str("\nNOT DONE: the final check in a clean checkout failed:\n");

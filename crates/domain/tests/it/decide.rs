@@ -998,8 +998,10 @@ fn the_engines_marks_do_not_age_results() {
         let mut run = Run::prepared();
         let source = run.0.spec.task.source.clone();
         run.started().ended(SessionEnd::Completed, false).checkpointed("t1").checked("tests", true);
-        let files: Vec<(&str, &str)> =
-            files.iter().map(|(path, blob)| (if *path == "TASK" { source.as_str() } else { path }, *blob)).collect();
+        let files: Vec<(&str, &str)> = files
+            .iter()
+            .map(|(path, blob)| (if *path == "TASK" { source.as_str() } else { path }, *blob))
+            .collect();
         run.event(recorded_again(&files));
         assert_eq!(run.0.work.tree.as_ref().unwrap().as_str(), "marked");
         assert_eq!(run.0.work.checks["tests"].tree.as_str(), tree, "{files:?}");

@@ -61,7 +61,8 @@ fn with_paths_of(old: &[TreeEntry], new: &[TreeEntry], paths: &[String]) -> Vec<
     // A file that became a folder, or the other way round, can't stay in the same tree.
     let blocked: BTreeSet<&[u8]> = named.iter().flat_map(|entry| in_the_way(old, &entry.path)).collect();
     let stays = |entry: &&TreeEntry| !is_named(entry) && !blocked.contains(&entry.path[..]);
-    let mut entries: Vec<TreeEntry> = old.iter().filter(stays).cloned().chain(named.iter().cloned()).collect();
+    let mut entries: Vec<TreeEntry> =
+        old.iter().filter(stays).cloned().chain(named.iter().cloned()).collect();
     entries.sort_by(|a, b| a.path.cmp(&b.path));
     entries
 }

@@ -106,7 +106,8 @@ fn named_paths_get_commits_of_their_own_before_the_rest() {
         message: message.to_owned(),
         paths: paths.iter().map(|path| (*path).to_owned()).collect(),
     };
-    let parts = [part("The first", &["./a.txt"]), part("Nothing", &["b.txt", "no"]), part("A folder", &["src/"])];
+    let parts =
+        [part("The first", &["./a.txt"]), part("Nothing", &["b.txt", "no"]), part("A folder", &["src/"])];
     let made = checkpoint_in_parts(&mut workspace, 1, false, &parts).unwrap();
     let log = |range: &str| fixture.git(&["log", "--reverse", "--format=%s", "--name-only", range]);
     let commits = log(&format!("main..{WORK}"));

@@ -160,7 +160,10 @@ impl EventBody {
     }
 
     fn bound_session(&mut self) {
-        let Self::SessionEnded { end, message, ask, commit_message, commit_parts, findings, .. } = self else { return };
+        let Self::SessionEnded { end, message, ask, commit_message, commit_parts, findings, .. } = self
+        else {
+            return;
+        };
         match end {
             SessionEnd::Failed { reason }
             | SessionEnd::RateLimited { reason, .. }

@@ -119,7 +119,8 @@ impl RunSpec {
     /// Applies the user's new text of the task, with its checks. An invalid text changes nothing.
     pub fn take_edit(&mut self, text: &str) {
         let Ok((task, settings)) = edited(&self.task, text) else { return };
-        let before = edited(&self.task, self.task.file_text()).map(|(_, settings)| settings).unwrap_or_default();
+        let before =
+            edited(&self.task, self.task.file_text()).map(|(_, settings)| settings).unwrap_or_default();
         let by_task: Vec<String> = before
             .required_verifiers
             .iter()

@@ -14,7 +14,9 @@ use ralph_loop_app::read::find;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_app::{App, NotifyRequest, Overrides, RunRequest, TaskInput, Unfinished, Workplace};
 use ralph_loop_protocol::describe::Tone;
-use ralph_loop_task::config::{CloneConfig, Isolation, Mode, ProviderName, RequiredProof, Share, TestsPolicy};
+use ralph_loop_task::config::{
+    CloneConfig, Isolation, Mode, ProviderName, RequiredProof, Share, TestsPolicy,
+};
 use ralph_loop_task::dialect::Publish;
 use std::path::{Path, PathBuf};
 

@@ -21,9 +21,7 @@ use ralph_loop_git::{Repo, RepoError};
 use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::money::Usd;
-use ralph_loop_task::config::{
-    AgentConfig, AgentKind, ConfigFile, VerifierConfig, join_argv,
-};
+use ralph_loop_task::config::{AgentConfig, AgentKind, ConfigFile, VerifierConfig, join_argv};
 use ralph_loop_task::dialect::Dialect;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -221,7 +219,9 @@ fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<ProfileDraft
     let agents = match profile {
         Profile::Auto => settings::detected_agents(env, top),
         Profile::Command => vec![skeleton()],
-        Profile::Actions => vec![AgentConfig::model("actions", AgentKind::Actions, &default_profile(env, top)?)],
+        Profile::Actions => {
+            vec![AgentConfig::model("actions", AgentKind::Actions, &default_profile(env, top)?)]
+        }
         Profile::Tools => vec![AgentConfig::model("tools", AgentKind::Tools, &default_profile(env, top)?)],
         known => presets::preset(known.name()).into_iter().collect(),
     };

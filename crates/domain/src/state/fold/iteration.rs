@@ -131,7 +131,15 @@ impl RunFacts {
 
     pub(super) fn checkpointed(&mut self, body: &EventBody) {
         let EventBody::Checkpointed {
-            tree, commit, files, files_total, added, removed, in_submodules, again, ..
+            tree,
+            commit,
+            files,
+            files_total,
+            added,
+            removed,
+            in_submodules,
+            again,
+            ..
         } = body
         else {
             return;
