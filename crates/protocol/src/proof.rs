@@ -131,7 +131,7 @@ pub struct ProofCriterion {
     pub id: String,
     /// What it says.
     pub text: String,
-    /// What decides it, in words.
+    /// How it is decided, in words.
     pub decided_by: String,
     /// Whether its check passed, or an agent claimed it and every check passed.
     pub met: bool,

@@ -114,7 +114,7 @@ fn named_paths_get_commits_of_their_own_before_the_rest() {
     assert_eq!(commits, "The first\n\na.txt\nA folder\n\nsrc/deep\nsrc/deep/mod.rs\nAdd c.txt\n\nc.txt");
     assert_eq!(made.files.len(), 4, "the iteration's change is all of it");
     fixture.git(&["fsck", "--strict", "--no-dangling"]);
-    // Another process goes on from there, and repeats nothing.
+    // Another process continues from there and repeats nothing.
     let again = checkpoint_in_parts(&mut fixture.reopened(&baseline), 1, false, &parts).unwrap();
     assert_eq!((again.commit, again.tree), (made.commit.clone(), made.tree));
     assert_eq!(log(&format!("main..{WORK}")), commits);

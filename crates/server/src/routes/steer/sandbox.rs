@@ -94,7 +94,7 @@ pub(crate) async fn sandbox(
                 let sandbox = &spec.settings.sandbox;
                 let sandboxes = run.view().spent.sandboxes;
                 let elsewhere = sandbox.provider().is_elsewhere();
-                // A local sandbox has a network of its own, and its servers end with the run's process.
+                // A local sandbox has a separate network, and its servers end with the run's process.
                 let is_reachable = elsewhere || spec.settings.isolation != Isolation::Bwrap;
                 let isolation = serde_json::to_value(spec.settings.isolation).unwrap_or_default();
                 SandboxAnswer {

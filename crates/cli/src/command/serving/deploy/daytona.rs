@@ -127,7 +127,7 @@ fn given(env: &Environment, args: &DaytonaArgs) -> Result<Vec<(String, String)>,
         })?;
         Ok((name.clone(), value))
     };
-    let mut given: Vec<(String, String)> = args.env.iter().map(value).collect::<Result<_, _>>()?;
+    let mut given = args.env.iter().map(value).collect::<Result<Vec<_>, CommandError>>()?;
     // Its runs work in sandboxes of their own, beside it.
     let own = OWN.iter().filter(|name| !args.env.iter().any(|known| known == *name));
     let own: Vec<_> = own.filter_map(|name| Some(((*name).to_owned(), env.vars().filled(name)?))).collect();
