@@ -213,10 +213,22 @@ sum_of() {
 }
 
 # Sets `archive`, `listed`, `target` and `version` from the release's list of checksums.
-choose_archive() {
+choose_list() {
     named=no
     [ -z "$version" ] || named=yes
     if [ "$named" = yes ]; then list="$base/download/v$version/SHA256SUMS"; else list="$base/latest/download/SHA256SUMS"; fi
+}
+
+# Says what would happen, without a connection.
+plan_only() {
+    choose_list
+    say "would read $list for the version and its checksum"
+    say "would fetch the first archive it names of: $targets"
+    say "would check its checksum and install ralph${version:+ $version} below $prefix; nothing was changed"
+}
+
+choose_archive() {
+    choose_list
     say "reading $list"
     sums="$(fetch "$list" -)" || fail "can't download the list of checksums" "The line above says why; the URL is $list." \
         "check the network, the proxy (HTTPS_PROXY) and the version, then try again"
@@ -373,14 +385,12 @@ main() {
     find_base
     find_targets
     find_tools
-    choose_archive
-    check_installed
     if [ "$dry_run" = yes ]; then
-        say "would fetch $base/download/v$version/$archive"
-        say "would check that its checksum is $listed"
-        say "would install ralph $version below $prefix${before:+, replacing $before}; nothing was changed"
+        plan_only
         return 0
     fi
+    choose_archive
+    check_installed
     make_staging
     download
     unpack

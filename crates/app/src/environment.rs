@@ -47,6 +47,8 @@ pub struct Environment {
     hold: Option<Hold>,
     /// Whether it belongs to a server or to a run that one was asked for.
     of_server: bool,
+    /// The configuration beside a task outside any repo, which counts like that of the repo it names.
+    beside_task: Option<PathBuf>,
 }
 
 #[derive(Clone, Default)]
@@ -87,6 +89,7 @@ impl Environment {
             tools: Tools::default(),
             hold: None,
             of_server: false,
+            beside_task: None,
         }
     }
 
@@ -103,6 +106,7 @@ impl Environment {
             tools: Tools::default(),
             hold: None,
             of_server: false,
+            beside_task: None,
         }
     }
 
@@ -253,6 +257,16 @@ impl Environment {
         let home = self.vars.filled("HOME").map(|h| Path::new(&h).join(".config"));
         let folder = if self.of_server { "ralph/server" } else { "ralph" };
         Some(xdg.or(home)?.join(folder).join("config.json"))
+    }
+
+    /// Also reads the configuration of a folder that is in no repo.
+    #[must_use]
+    pub(crate) fn with_config_beside_task(&self, path: PathBuf) -> Self {
+        Self { beside_task: Some(path), ..self.clone() }
+    }
+
+    pub(crate) fn config_beside_task(&self) -> Option<&Path> {
+        self.beside_task.as_deref()
     }
 
     /// The user name for the journal.

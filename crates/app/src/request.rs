@@ -6,8 +6,8 @@ use ralph_loop_protocol::display::race::RaceBy;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::money::Usd;
 use ralph_loop_task::config::{
-    Isolation, Mode, NotifyConfig, ProviderName, RequiredProof, SandboxConfig, Share, TestsPolicy,
-    VerifierConfig,
+    CloneConfig, Isolation, Mode, NotifyConfig, ProviderName, RequiredProof, SandboxConfig, Share,
+    TestsPolicy, VerifierConfig,
 };
 use ralph_loop_task::dialect::Publish;
 use ralph_loop_task::spec::Task;
@@ -28,6 +28,9 @@ pub struct RunRequest {
     /// Settings that override files.
     pub overrides: Overrides,
     pub place: Workplace,
+    /// How much of the repo a clone that the task asks for brings.
+    #[serde(skip_serializing_if = "is_whole")]
+    pub part: CloneConfig,
     /// The branch that iterations are committed to.
     pub branch: Option<String>,
     /// Sandbox strength on this machine.
@@ -76,6 +79,10 @@ pub struct RaceRequest {
     /// Ids of the runs, if already assigned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RunId>,
+}
+
+fn is_whole(part: &CloneConfig) -> bool {
+    *part == CloneConfig::default()
 }
 
 impl RunRequest {

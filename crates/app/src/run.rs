@@ -44,7 +44,7 @@ use ralph_loop_journal::folder::layout::{RalphDir, StateHome};
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_journal::folder::shown;
 use ralph_loop_protocol::id::{AgentName, Digest, RunId};
-use ralph_loop_task::config::{Isolation, ProviderName, Settings};
+use ralph_loop_task::config::{CloneConfig, Isolation, ProviderName, Settings};
 use ralph_loop_task::dialect::Publish;
 use ralph_loop_task::spec::{RunSpec, Task, WorkspaceKind};
 pub(crate) use source::{asked_for_source, settle, trust_stores};
@@ -112,6 +112,13 @@ pub(crate) fn prepare(
     let request = &settle(env, request)?;
     let top = find::top(&request.folder);
     let env = env.with_dotenv(&top)?;
+    let env = source::with_config_beside_task(env, request);
+    if request.part != CloneConfig::default() {
+        return Err(AppError::usage(
+            "`depth` and `sparse` say how much to clone, and this run clones nothing",
+        )
+        .hint("add `--clone .`, or name the repo in the task (`repo_url`, `repository.url`)"));
+    }
     let home = env.state_home()?;
     placement::sweep(&home);
     let origin = Repo::discover(env.vars(), &top)?;

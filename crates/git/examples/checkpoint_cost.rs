@@ -63,6 +63,7 @@ fn measure(folder: &std::path::Path) -> Result<(), Box<dyn Error>> {
             iteration,
             agent: &agent,
             message,
+            parts: &[],
             at,
             on_branch: false,
             redactor: None,

@@ -67,6 +67,9 @@ pub struct Proof {
     /// Check results on the original tree, before the first session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<CheckResult>,
+    /// The criteria or stories of the task.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<ProofCriterion>,
     /// Run B: every required check on the commit.
     pub checks: Vec<ProofCheck>,
     /// Run A: the commit with the original harness.
@@ -117,6 +120,21 @@ pub struct ProofCheck {
     /// Its result, named after the criterion or the verifier.
     #[serde(flatten)]
     pub result: CheckResult,
+}
+
+/// A criterion or story, and whether it is met.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "proofCriterion"))]
+pub struct ProofCriterion {
+    /// Its id: also the name of its check, if it has one.
+    pub id: String,
+    /// What it says.
+    pub text: String,
+    /// How it is decided, in words.
+    pub decided_by: String,
+    /// Whether its check passed, or an agent claimed it and every check passed.
+    pub met: bool,
 }
 
 /// What failed without the work and passes with it.

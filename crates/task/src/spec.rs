@@ -71,7 +71,7 @@ pub struct Task {
     pub source: String,
     #[serde(default = "prompt_md")]
     pub dialect: Dialect,
-    /// The original file, if agents may claim in it (boxes, `passes`).
+    /// The original file, if it isn't the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -92,6 +92,11 @@ impl Task {
         let criteria = self.criteria.iter().map(|criterion| criterion.text.as_str());
         let all: Vec<&str> = [self.title.as_str(), self.text.as_str()].into_iter().chain(criteria).collect();
         all.join("\n")
+    }
+
+    /// The text of its file, which edits replace.
+    pub fn file_text(&self) -> &str {
+        self.raw.as_deref().unwrap_or(&self.text)
     }
 
     /// Whether it is a text without a separate file: `ralph run "…"` keeps it in `.ralph/tasks/`.

@@ -61,7 +61,7 @@ pub enum Action {
     Commit {
         /// The message.
         message: String,
-        /// Informational: the engine commits everything that changed.
+        /// If there are any, a separate commit of only these, before the iteration's own.
         paths: Vec<String>,
     },
     /// Requests a fresh session.

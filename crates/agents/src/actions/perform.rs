@@ -12,7 +12,7 @@ use ralph_loop_domain::ports::{
 };
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_protocol::display::text;
-use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::event::{CommitPart, SessionEnd};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -167,16 +167,14 @@ impl ActionRunner<'_> {
             Action::Patch { path, patch, .. } => self.patch(path, patch),
             Action::Write { path, content, append, .. } => self.write(path, content, *append),
             Action::Commit { message, paths } => {
-                self.done.wishes.commit_message = Some(message.clone());
-                ActionOutcome::well(match paths.len() {
-                    0 => "noted; the engine commits".to_owned(),
-                    many => {
-                        format!(
-                            "noted; the engine commits all that changed, not only {}",
-                            text::count(many, "path")
-                        )
-                    }
-                })
+                let wishes = &mut self.done.wishes;
+                match paths.is_empty() {
+                    true => wishes.commit_message = Some(message.clone()),
+                    false => wishes
+                        .commit_parts
+                        .push(CommitPart { message: message.clone(), paths: paths.clone() }),
+                }
+                ActionOutcome::well("noted; the engine commits")
             }
             Action::Rotate { reason } => self.ask(Ask::Rotate { reason: reason.clone() }),
             Action::Pause { reason } => self.ask(Ask::Pause { reason: reason.clone() }),

@@ -1,5 +1,5 @@
-//! One question to an agent outside any run: a fresh session in an empty sandboxed folder, or one model call.
-//! It can't touch the repo, so the question must carry the context.
+//! One question to an agent outside any run: a fresh session in a sandboxed folder with a throwaway copy of the repo's
+//! committed files, or one model call. It can't touch the repo.
 
 use crate::agents::scratch::Scratch;
 use crate::config::{model_access, models, settings};
@@ -12,6 +12,7 @@ use ralph_loop_core::clock::SystemClock;
 use ralph_loop_domain::ports::{
     AskAnswer, AskError, AskSink, AskTarget, AskedAgent, Asker as _, Clock as _, Question, Sandbox as _,
 };
+use ralph_loop_git::Repo;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_task::config::{AgentConfig, AgentKind};
 use std::path::Path;
@@ -20,6 +21,10 @@ use std::time::Duration;
 
 /// Question file in the agent's folder.
 const QUESTION_FILE: &str = ".ralph-question.md";
+/// The folder with the copy of the repo, and what a question says about it.
+const COPY: &str = "repo";
+const ABOUT_COPY: &str =
+    "The repository's committed files are in `repo/`. Read what you need; changes there are thrown away.";
 /// Limit for a model's answer.
 const TOKENS_MAX: u64 = 8192;
 
@@ -77,10 +82,10 @@ pub fn ask(
 ) -> Result<AskAnswer, AppError> {
     let top = find::top(folder);
     let env = &env.with_dotenv(&top)?;
-    let asking = |whom| Question {
+    let asking = |whom, prompt| Question {
         whom,
         system: question.system,
-        prompt: question.prompt,
+        prompt,
         earlier: &[],
         schema: None,
         max_output_tokens: Some(TOKENS_MAX),
@@ -98,7 +103,7 @@ pub fn ask(
                 .hint("`ralph models` shows the profiles"));
         };
         let asker = BackendAsker::new().with_client(Arc::new(HttpModelClient::new(env.lookup())));
-        return asker.ask(&asking(AskTarget::Profile(&profile)), sink).map_err(refused);
+        return asker.ask(&asking(AskTarget::Profile(&profile), question.prompt), sink).map_err(refused);
     }
     if agent.kind == AgentKind::Scripted {
         return Err(AppError::usage(format!("`{}` plays a script and can't answer", agent.name))
@@ -117,7 +122,29 @@ pub fn ask(
         iteration: 1,
         prompt_file: &prompt_file,
     };
-    BackendAsker::new().ask(&asking(AskTarget::Agent(asked)), sink).map_err(refused)
+    let prompt = match copy_repo(env, &top, &scratch) {
+        true => format!("{ABOUT_COPY}\n\n{}", question.prompt),
+        false => question.prompt.to_owned(),
+    };
+    BackendAsker::new().ask(&asking(AskTarget::Agent(asked), &prompt), sink).map_err(refused)
+}
+
+/// Copies the repo's committed files into the sandbox; `false` if there are none. An answer without them is better
+/// than none.
+fn copy_repo(env: &Environment, top: &Path, scratch: &Scratch) -> bool {
+    let into = scratch.sandbox.root().join(COPY);
+    let Ok(repo) = Repo::discover(env.vars(), top) else { return false };
+    match ralph_loop_git::checkout::separate(&repo, &repo.head, &into) {
+        Ok(_) => {
+            let _ = ralph_loop_safe_fs::remove_tree(into.join(".git"));
+            true
+        }
+        Err(error) => {
+            tracing::warn!(%error, "the repo could not be copied for the question");
+            let _ = ralph_loop_safe_fs::remove_tree(&into);
+            false
+        }
+    }
 }
 
 /// Why there is no answer, redacted: agents may quote a key.

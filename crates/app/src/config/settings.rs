@@ -52,9 +52,29 @@ impl LoadedSettings {
 pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
     let user = user_file(env)?;
     let repo_path = RalphDir::of(top).config();
-    let repo = read(&repo_path, repo_file::read)?;
+    let (repo_digest, mut repo) = of_repo(&repo_path)?;
+    let mut asks = screened(env, top, &user, &source_of(top, &repo_path), &mut repo);
+    if let Some(path) = env.config_beside_task() {
+        let (_, mut beside) = of_repo(path)?;
+        asks.extend(screened(env, top, &user, &source_of(top, path), &mut beside));
+        repo = repo.overlaid(beside);
+    }
+    Ok(LoadedSettings {
+        asks,
+        user_isolation: user.isolation,
+        repo_isolation: repo.isolation,
+        repo_verifiers: repo.verifiers.iter().flatten().map(|verifier| verifier.name.clone()).collect(),
+        file: user.clone().overlaid(repo),
+        user,
+        repo_digest,
+    })
+}
+
+/// A repo's file and its digest.
+fn of_repo(repo_path: &Path) -> Result<(Option<Digest>, ConfigFile), AppError> {
+    let repo = read(repo_path, repo_file::read)?;
     let repo_digest = repo.as_ref().map(|(text, _)| Digest::of(text.as_bytes()));
-    let mut repo = repo.map(|(_, file)| file).unwrap_or_default();
+    let repo = repo.map(|(_, file)| file).unwrap_or_default();
     if repo.notify.is_some() {
         return Err(AppError::usage(format!(
             "`{}` sets `notify`, which works only in your own config",
@@ -77,16 +97,7 @@ pub fn load(env: &Environment, top: &Path) -> Result<LoadedSettings, AppError> {
         ))
         .hint("move `sandbox_read` to your own `~/.config/ralph/config.json`"));
     }
-    let asks = screened(env, top, &user, &source_of(top, &repo_path), &mut repo);
-    Ok(LoadedSettings {
-        asks,
-        user_isolation: user.isolation,
-        repo_isolation: repo.isolation,
-        repo_verifiers: repo.verifiers.iter().flatten().map(|verifier| verifier.name.clone()).collect(),
-        file: user.clone().overlaid(repo),
-        user,
-        repo_digest,
-    })
+    Ok((repo_digest, repo))
 }
 
 /// The user's file; the server's, for a run that it was asked for.

@@ -13,6 +13,7 @@ use crate::trust::consent::{TaskPrivileges, TrustRequest, TrustScan};
 pub(crate) fn asked(env: &Environment, request: &RunRequest) -> Result<TrustRequest, AppError> {
     let top = find::top(&request.folder);
     let env = env.for_run_of(request.asked_by.as_deref()).with_dotenv(&top)?;
+    let env = super::source::with_config_beside_task(env, request);
     let open = env.trusting_all();
     let (loaded, models) = (settings::load(&open, &top)?, models::load(&open, &top)?);
     let chosen = match &request.task {

@@ -1,6 +1,6 @@
-//! Session memory in the `.ralph/` of a folder with consecutive runs. Guardrails and the user's `notes.md`
-//! belong to the repo and persist. Errors and progress belong to a run: a new run starts empty, a resumed run
-//! gets its own back.
+//! Session memory in the `.ralph/` of a folder with consecutive runs. Guardrails, the user's `notes.md` and the logs
+//! belong to the repo and persist. Progress belongs to a run: a new run starts empty, a resumed run gets its own
+//! back.
 
 use super::{handed_state, has_ended, latest_run_in, remove_agent_copy};
 use crate::environment::Environment;
@@ -20,7 +20,7 @@ use std::path::Path;
 const FILE_MAX: u64 = 8 * 1024 * 1024;
 const STATE_MAX: u64 = 64 * 1024 * 1024;
 /// Files that belong to one run.
-const OF_RUN: [&str; 2] = ["progress.md", "errors.log"];
+const OF_RUN: [&str; 1] = ["progress.md"];
 
 /// Prepares the memory of a new run.
 pub(crate) fn begin(env: &Environment, home: &StateHome, spec: &RunSpec) -> Result<(), AppError> {
@@ -55,7 +55,7 @@ pub(crate) fn go_on(env: &Environment, home: &StateHome, spec: &RunSpec) {
     }
 }
 
-/// The run that owns progress and errors in a folder: the one driven there last.
+/// The run that owns the progress in a folder: the one driven there last.
 fn owner(home: &StateHome, dir: &RalphDir) -> Option<Registration> {
     let state: serde_json::Value = serde_json::from_slice(&dir.read("state.json", STATE_MAX)?).ok()?;
     let run = RunId::parse(state["state"]["spec"]["run_id"].as_str()?).ok()?;
@@ -80,10 +80,6 @@ fn put_away(dir: &RalphDir, owner: Option<&Registration>, redactor: impl Fn(&Reg
 fn keep(dir: &RalphDir, owner: &Registration, name: &str, text: &[u8], redactor: &Redactor) -> bool {
     let record = owner.run_dir();
     let place = record.path().join(name);
-    // The engine wrote this itself, completely.
-    if name == "errors.log" && place.is_file() {
-        return true;
-    }
     // An agent wrote it, so redact before recording.
     let text = redactor.bytes(text);
     if write_atomic(&place, &text).is_err() {

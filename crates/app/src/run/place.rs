@@ -63,11 +63,18 @@ pub fn extent(
         [] => config.map_or(&[][..], |clone| &clone.sparse),
         named => named,
     };
-    let mut sparse = named.iter().map(|folder| sparse_folder(folder)).collect::<Result<Vec<_>, _>>()?;
-    if !sparse.is_empty() {
+    let working_dir = chosen.task.working_dir.as_deref();
+    // An empty name stands for the task's own folder.
+    if named.iter().any(String::is_empty) && working_dir.is_none() {
+        return Err(AppError::usage("the task names no `working_dir` to clone alone")
+            .hint("name the folder: `--sparse FOLDER`"));
+    }
+    let folders = named.iter().filter(|folder| !folder.is_empty());
+    let mut sparse = folders.map(|folder| sparse_folder(folder)).collect::<Result<Vec<_>, _>>()?;
+    if !named.is_empty() {
         let source =
             Path::new(&chosen.task.source).parent().and_then(Path::to_str).filter(|dir| !dir.is_empty());
-        let needed = chosen.task.working_dir.as_deref().into_iter().chain(source);
+        let needed = working_dir.into_iter().chain(source);
         sparse.extend(needed.filter_map(|folder| sparse_folder(folder).ok()));
         sparse.sort();
         sparse.dedup();

@@ -57,10 +57,21 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
     settled.asked_in = Some(request.folder.clone());
     (settled.named_by, settled.named_in) = by_task.unzip();
     if !matches!(request.place, Workplace::Clone { .. }) {
-        settled.place = Workplace::Clone { from, depth: None, sparse: Vec::new() };
+        let part = std::mem::take(&mut settled.part);
+        settled.place = Workplace::Clone { from, depth: part.depth, sparse: part.sparse };
     }
     settled.folder = folder;
     Ok(settled)
+}
+
+/// The environment with the configuration of the request's folder, if that is in no repo.
+pub(super) fn with_config_beside_task(env: Environment, request: &RunRequest) -> Environment {
+    let Some(folder) = request.asked_in.as_deref().filter(|_| request.asked_by.is_none()) else { return env };
+    let top = find::top(folder);
+    match Repo::discover(env.vars(), &top) {
+        Ok(_) => env,
+        Err(_) => env.with_config_beside_task(RalphDir::of(&top).config()),
+    }
 }
 
 /// Approval needed before fetching the repo that another repo's task names: it is fetched with the user's

@@ -1,5 +1,4 @@
-//! The fixed commands of `debug` mode: tests, lint, type check, logs. No shell is involved, and each runs in
-//! the run's sandbox.
+//! The commands of `debug` mode: the run's own checks and its logs. Each check runs in the run's sandbox.
 
 use crate::agents::installed;
 use crate::agents::isolation;
@@ -8,15 +7,16 @@ use crate::config::model_access;
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::read::facts::RunSnapshot;
-use crate::task::project::project_commands;
+use crate::task::project::{ProjectCommand, project_commands};
 use crate::trust::repo_file;
 use crate::wiring;
 use ralph_loop_core::Refusals;
 use ralph_loop_domain::ports::{ExecEnd, ExecRequest, ExecSink, Sandbox as _, StopCause, Stream};
 use ralph_loop_git::Repo;
+use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_sandbox::{LocalOptions, LocalSandbox};
-use ralph_loop_task::config::ProviderName;
+use ralph_loop_task::config::{ProviderName, Settings, VerifierConfig};
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -72,25 +72,43 @@ pub fn run(
     } else {
         reading.state.spec.home()
     };
-    let first = |found: Vec<crate::task::project::ProjectCommand>, what: &str| {
-        let argv = found.into_iter().next().map(|found| found.argv);
-        argv.map(|argv| vec![argv]).ok_or_else(|| {
-            AppError::usage(format!("this project names no command for {what}"))
-                .hint("add a target or script of that name to its Makefile or package.json")
-        })
-    };
+    let known = || project_commands(top);
     let lines = match command {
         DebugCommand::Logs => return Ok(logs(env, reading)),
-        DebugCommand::Lint => first(project_commands(top).lints, "lint")?,
-        DebugCommand::Typecheck => first(project_commands(top).typechecks, "type checks")?,
-        DebugCommand::RerunTests => settings
-            .verifiers
-            .iter()
-            .filter(|v| settings.required_verifiers.contains(&v.name) && !v.command_argv.is_empty())
-            .map(|v| v.command_argv.clone())
-            .collect(),
+        DebugCommand::RerunTests => own_checks(settings, |v| settings.required_verifiers.contains(&v.name)),
+        DebugCommand::Lint => named_checks(settings, "lint", &known().lints),
+        DebugCommand::Typecheck => named_checks(settings, "typecheck", &known().typechecks),
     };
+    if lines.is_empty() {
+        let names: Vec<&str> = settings.verifiers.iter().map(|v| v.name.as_str()).collect();
+        return Err(AppError::usage("no check of this run does that")
+            .cause(format!("debug mode runs the run's own checks only: {}", names.join(", ")))
+            .hint(
+                "name one `lint` or `typecheck` under `verifiers` in `.ralph/config.json`, for the next run",
+            ));
+    }
     in_sandbox(env, reading, &lines)
+}
+
+/// The commands of the run's checks that `wanted` selects, each once.
+fn own_checks(settings: &Settings, wanted: impl Fn(&VerifierConfig) -> bool) -> Vec<Vec<String>> {
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    // Hidden checks have no command to show.
+    let visible = settings.verifiers.iter().filter(|v| !v.command_argv.is_empty() && wanted(v));
+    for verifier in visible {
+        if !lines.contains(&verifier.command_argv) {
+            lines.push(verifier.command_argv.clone());
+        }
+    }
+    lines
+}
+
+/// The run's checks of that name, or those that are a command which the project names for it.
+fn named_checks(settings: &Settings, name: &str, known: &[ProjectCommand]) -> Vec<Vec<String>> {
+    own_checks(settings, |v| {
+        let line = v.command_line();
+        v.name == name || known.iter().any(|command| command.command_line() == line)
+    })
 }
 
 fn in_sandbox(
@@ -153,7 +171,7 @@ fn in_sandbox(
             }
         };
         let output = format!("{}{said}", redactor.text(&String::from_utf8_lossy(&heard.0)));
-        results.push(DebugResult { command: ralph_loop_task::config::join_argv(argv), exit_code, output });
+        results.push(DebugResult { command: typed(argv), exit_code, output });
     }
     drop(sandbox);
     let _ = ralph_loop_safe_fs::remove_tree(home.path().join("fences").join(spec.run_id.as_str()));
@@ -163,7 +181,9 @@ fn in_sandbox(
 fn logs(env: &Environment, reading: &RunSnapshot) -> Vec<DebugResult> {
     let redactor = env.redactor(&reading.entry.origin);
     let dir = reading.entry.run_dir();
-    let paths = ["ralph.log", "driver.log", "errors.log"].map(|name| (name, dir.path().join(name)));
+    let home = RalphDir::of(reading.state.spec.home());
+    // Not the engine's own log lines.
+    let paths = [("activity.log", home.join("activity.log")), ("errors.log", dir.errors())];
     let end = |bytes: Vec<u8>| bytes[bytes.len().saturating_sub(KEPT / 4)..].to_vec();
     let read = paths.into_iter().filter_map(|(name, path)| Some((name, repo_file::read_record(&path).ok()?)));
     read.map(|(name, bytes)| DebugResult {
@@ -172,6 +192,14 @@ fn logs(env: &Environment, reading: &RunSnapshot) -> Vec<DebugResult> {
         output: redactor.text(&String::from_utf8_lossy(&end(bytes))).into_owned(),
     })
     .collect()
+}
+
+/// A command as typed in a shell.
+fn typed(argv: &[String]) -> String {
+    match argv {
+        [sh, c, line] if sh == "sh" && c == "-c" => line.clone(),
+        argv => ralph_loop_task::config::join_argv(argv),
+    }
 }
 
 /// Keeps the end of a command's output.

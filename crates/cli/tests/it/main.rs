@@ -18,5 +18,8 @@ mod safety;
 mod surface;
 mod tasks;
 
-/// The program under test.
-const RALPH: &str = env!("CARGO_BIN_EXE_ralph");
+/// The program under test: this build, or the installed one that `scripts/attacks` names.
+const RALPH: &str = match option_env!("RALPH_UNDER_TEST") {
+    Some(program) => program,
+    None => env!("CARGO_BIN_EXE_ralph"),
+};

@@ -5,6 +5,8 @@ use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_journal::folder::layout::{RalphDir, RunDir};
 use ralph_loop_protocol::display::text::{head, tail};
+use ralph_loop_task::dialect::Dialect;
+use ralph_loop_task::spec::Task;
 use std::fmt::Write as _;
 
 const TASK_MAX: usize = 12 * 1024;
@@ -32,6 +34,14 @@ pub struct RunRecord {
     pub agents: String,
 }
 
+/// The text that edits of the task must quote, after what else a plan says.
+fn task_text(task: &Task) -> String {
+    match task.dialect {
+        Dialect::Plan => format!("{}\n\n{}", task.text, task.file_text()),
+        _ => task.file_text().to_owned(),
+    }
+}
+
 impl RunRecord {
     /// Reads a run's record, redacted; missing parts are empty.
     pub fn read(dir: &RalphDir, run: &RunDir, state: &RunState, redactor: &Redactor) -> Self {
@@ -55,13 +65,13 @@ impl RunRecord {
             );
         }
         Self {
-            task: clean(head(&state.spec.task.text, TASK_MAX)),
+            task: clean(head(&task_text(&state.spec.task), TASK_MAX)),
             guardrails: clean(tail(&rules, RULES_MAX)),
             iterations: clean(&iterations(state)),
             evidence: evidence(state),
             failures: clean(&failures),
             diffs: clean(&diffs),
-            errors: clean(&dir.read_end("errors.log", ERRORS_MAX).1),
+            errors: clean(&read_tail(&run.errors(), ERRORS_MAX)),
             agents: agents(state),
         }
     }

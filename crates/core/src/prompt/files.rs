@@ -64,7 +64,7 @@ impl PromptFiles {
             guardrails: text("guardrails.md"),
             progress: plan::progress(state).unwrap_or_else(|| text("progress.md")),
             notes: notes(&text("notes.md"), run),
-            errors: recent_errors(dir, run),
+            errors: recent_errors(run),
             results: state
                 .iterations
                 .history
@@ -81,14 +81,17 @@ impl PromptFiles {
     }
 }
 
-/// The end of each failing check's log.
+/// The end of each failing check's log: of the last results, or of those on the original files.
 fn failing(run: &RunDir, state: &RunState) -> Vec<(String, String, String, String)> {
-    let failing = state.work.checks.values().filter(|r| !r.passed);
+    let at_start = state.baseline_checks.iter().flat_map(|checks| &checks.results);
+    let at_start = at_start.filter(|_| state.work.checks.is_empty());
+    let failing = state.work.checks.values().chain(at_start).filter(|r| !r.passed);
     failing
         .map(|r| {
             let output = crate::record::log_tail::read_tail(&run.path().join(&r.log), CHECK_MAX as u64);
             (r.name.clone(), r.why.clone().unwrap_or_default(), r.log.clone(), output)
         })
+        .filter(|(.., output)| !output.trim().is_empty())
         .collect()
 }
 
@@ -172,11 +175,10 @@ fn tree(folder: &SafeDir, path: &Path, below: &str, names: &mut Vec<String>) {
 }
 
 /// The last 8 to 16 kB of errors (about 200 lines), from the start of an entry.
-fn recent_errors(dir: &RalphDir, run: &RunDir) -> String {
+fn recent_errors(run: &RunDir) -> String {
     use std::io::{Read as _, Seek as _, SeekFrom};
-    // Older runs have them only in `.ralph/`.
-    let file = std::fs::File::open(run.errors()).or_else(|_| dir.open_file("errors.log"));
-    let Ok(mut file) = file else { return String::new() };
+    // The one in `.ralph/` goes on over all runs.
+    let Ok(mut file) = std::fs::File::open(run.errors()) else { return String::new() };
     let length = file.metadata().map_or(0, |m| m.len());
     let from = match length / ERRORS_GRID {
         0 | 1 => 0,

@@ -8,6 +8,7 @@ mod plan;
 
 pub use files::PromptFiles;
 
+use crate::record::task_book;
 use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_protocol::display::text::{head, tail};
@@ -86,11 +87,11 @@ pub fn assemble(
     let never_changes = out.len();
     let guardrails = place.path(".ralph/guardrails.md");
     section(&mut out, "Guardrails", &cut_tail(&rules_only(&files.guardrails), PART_MAX, &guardrails));
-    let notes = place.path(".ralph/notes.md");
-    section(&mut out, "Notes", &cut_tail(&content(&files.notes), PART_MAX, &notes));
     let changes_slowly = out.len();
     let progress = place.progress_file();
     section(&mut out, "Progress so far", &cut_head(&content(&files.progress), 2 * PART_MAX, &progress));
+    let notes = place.path(".ralph/notes.md");
+    section(&mut out, "Notes", &cut_tail(&content(&files.notes), PART_MAX, &notes));
     match &state.spec.task.working_dir {
         Some(folder) => {
             section(&mut out, &format!("Files in `{folder}/` (first 200)"), &files.tree);
@@ -197,10 +198,17 @@ impl Place<'_> {
     }
 }
 
-/// The task in its own format, with the names in a plan's prompt filled in.
+/// The task in its own format: a `ralph_task.md` whole, with its current boxes; a plan's prompt with its names filled
+/// in.
 fn task_text(state: &RunState) -> std::borrow::Cow<'_, str> {
-    let text = &state.spec.task.text;
-    if state.spec.task.dialect != Dialect::Plan {
+    let task = &state.spec.task;
+    let text = &task.text;
+    if task.dialect == Dialect::RalphTaskMd
+        && let Some(raw) = &task.raw
+    {
+        return task_book::marked(task.dialect, raw, &state.work.met).into();
+    }
+    if task.dialect != Dialect::Plan {
         return text.into();
     }
     let vars = Vars::new()
@@ -218,6 +226,7 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
         .filter(|v| parts::hidden_number(v).is_none())
         .map(|v| format!("`{}`", v.command_line()))
         .collect();
+    keep_first_of_each(&mut checks);
     if checks.is_empty() {
         checks.push("the project's tests".to_owned());
     }
@@ -231,8 +240,8 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
     if !marked_there {
         protected.push(format!("`{}`", state.spec.task.source));
     }
-    protected.dedup();
     protected.extend([".ralph/runs", ".ralph/config.json", ".git"].map(|path| format!("`{path}`")));
+    keep_first_of_each(&mut protected);
     let promise = format!("<promise>{}</promise>", settings.completion_promise);
     let (run_checks, done) = match kind {
         AgentKind::Actions => {
@@ -289,6 +298,11 @@ fn rules(out: &mut String, state: &RunState, kind: AgentKind) {
         text.push_str("\nThe run ends when the checks pass, promise or not.\n");
     }
     out.push_str(&text);
+}
+
+fn keep_first_of_each(list: &mut Vec<String>) {
+    let mut seen = std::collections::BTreeSet::new();
+    list.retain(|one| seen.insert(one.clone()));
 }
 
 fn section(out: &mut String, title: &str, body: &str) {

@@ -74,7 +74,7 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
         let required = state.spec.settings.required_verifiers.contains(&verifier.name);
         let optional = if required { "" } else { " (optional)" };
         let result = match state.work.checks.get(&verifier.name) {
-            None => "not run yet".to_owned(),
+            None => at_start(state, &verifier.name),
             Some(r) => {
                 let age = if Some(&r.tree) == state.work.tree.as_ref() { "" } else { " (on earlier files)" };
                 let tests = r
@@ -104,11 +104,13 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
         _ => {}
     }
     if state.unclaimed_iterations() > 0 {
-        let _ = writeln!(
-            text,
-            "\nNOT DONE: the required checks pass, but the task isn't claimed as done. If it is, {}.",
-            place.how_to_claim()
-        );
+        let open = state.spec.task.criteria.iter().filter(|c| !state.work.met.contains(&c.id));
+        let open: Vec<&str> = open.map(|criterion| criterion.id.as_str()).take(FILES_MAX).collect();
+        let what = match open.as_slice() {
+            [] => "the task isn't claimed as done. If it is".to_owned(),
+            open => format!("{} isn't claimed as done. When all is", open.join(", ")),
+        };
+        let _ = writeln!(text, "\nNOT DONE: the required checks pass, but {what}, {}.", place.how_to_claim());
     }
     if let Some((_, failed)) = &state.result.disproved {
         text.push_str("\nNOT DONE: the final check in a clean checkout failed:\n");
@@ -136,6 +138,16 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
         }
     }
     text
+}
+
+/// The result of a check on the original files, before the first session.
+fn at_start(state: &RunState, name: &str) -> String {
+    let result = state.baseline_checks.iter().flat_map(|checks| &checks.results).find(|r| r.name == name);
+    match result {
+        None => "not run yet".to_owned(),
+        Some(r) if r.passed => "passed at the start".to_owned(),
+        Some(r) => format!("FAILED at the start: {}", r.why.as_deref().unwrap_or("it didn't pass")),
+    }
 }
 
 /// The number of a check that agents must not see; they can't run it.

@@ -10,7 +10,7 @@ use ralph_loop_domain::ports::CheckpointRequest;
 use ralph_loop_domain::text::change_text::without_skip_marks;
 use ralph_loop_journal::folder::artifacts;
 use ralph_loop_protocol::display::text::count;
-use ralph_loop_protocol::event::{EventBody, FileChange, Handed, SessionEnd};
+use ralph_loop_protocol::event::{CommitPart, EventBody, FileChange, Handed, SessionEnd};
 use ralph_loop_protocol::id::CommitId;
 use ralph_loop_protocol::money::Usage;
 use std::path::Path;
@@ -45,6 +45,7 @@ fn close_interrupted(run: &mut Run) -> Result<(), DriveError> {
         claims: Vec::new(),
         ask: None,
         commit_message: None,
+        commit_parts: Vec::new(),
         findings: None,
         denials: 0,
     })?;
@@ -73,6 +74,7 @@ pub(crate) fn record_tree(run: &mut Run) -> Result<(), DriveError> {
     let Some(current) = &run.ledger.state.iterations.current else { return Ok(()) };
     let (iteration, agent) = (current.iteration, current.agent.clone());
     let wanted = current.session.as_ref().and_then(|s| s.commit_message.clone());
+    let parts = current.session.as_ref().map(|s| s.commit_parts.clone()).unwrap_or_default();
     let again = current.change.is_some();
     let before = run.state.work.tree.clone();
     recover::undo_reader(run)?;
@@ -97,6 +99,14 @@ pub(crate) fn record_tree(run: &mut Run) -> Result<(), DriveError> {
         };
     }
     let message = run.ledger.redact_for_display(&message);
+    let parts: Vec<CommitPart> = parts
+        .into_iter()
+        .map(|part| CommitPart {
+            message: run.ledger.redact_for_display(&without_trailers(&without_skip_marks(&part.message))),
+            paths: part.paths,
+        })
+        .filter(|part| !part.message.trim().is_empty())
+        .collect();
     let cut = run.state.was_cut();
     let kept_out = cut && run.state.spec.hands_back();
     let on_branch = run.state.spec.commits_on_branch() && run.state.people.alarm.is_none() && !kept_out;
@@ -104,6 +114,7 @@ pub(crate) fn record_tree(run: &mut Run) -> Result<(), DriveError> {
         iteration,
         agent: &agent,
         message: &message,
+        parts: &parts,
         at: run.clock.now(),
         on_branch,
         redactor: Some(&run.ledger.redactor),

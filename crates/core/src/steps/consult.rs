@@ -81,7 +81,7 @@ fn diagnose_with(run: &mut Run, profile: Option<&str>) -> Result<(), DriveError>
     // Sent before the event: a crash in between sends the same controls again, and the inbox deduplicates
     // by id.
     if apply == Apply::Auto {
-        let controls = diagnosis.report.controls(&snapshot.spec.task.text);
+        let controls = diagnosis.report.controls(snapshot.spec.task.file_text());
         send(&run.ledger, iteration, controls)?;
     }
     run.record(EventBody::Diagnosed(Diagnosed {

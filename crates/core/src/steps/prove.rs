@@ -20,6 +20,8 @@ use ralph_loop_proof::state::{Next, ProofState, Tree, TreeRun, Verdict, next};
 use ralph_loop_proof::suppressions;
 use ralph_loop_protocol::event::{CheckResult, EventBody, FileChange};
 use ralph_loop_protocol::id::{CommitId, Digest};
+use ralph_loop_protocol::proof::ProofCriterion;
+use ralph_loop_task::criterion::Criterion;
 use std::time::Duration;
 
 /// Bytes of the patch searched for suppression comments.
@@ -256,6 +258,7 @@ pub(crate) fn proof_of(run: &Run, subject: &Subject, found: &Finding) -> Result<
         harness_diff: harness_diff(run, subject, &found.state.harness)?,
         suppressions: found.state.suppressions.clone(),
         baseline: state.baseline_checks.as_ref().map(|c| c.results.clone()).unwrap_or_default(),
+        criteria: criteria(run, &results(Tree::Commit), passed),
         checks: results(Tree::Commit).iter().map(check).collect(),
         original_harness: if again.is_empty() { results(Tree::OriginalHarness) } else { again },
         original_product: results(Tree::OriginalProduct),
@@ -274,6 +277,21 @@ pub(crate) fn proof_of(run: &Run, subject: &Subject, found: &Finding) -> Result<
         loop_score: state.stuck.scores,
         at: run.clock.now(),
     })
+}
+
+/// The task's criteria with what decides each.
+fn criteria(run: &Run, results: &[CheckResult], passed: bool) -> Vec<ProofCriterion> {
+    let state = &run.ledger.state;
+    let of = |criterion: &Criterion| ProofCriterion {
+        id: criterion.id.clone(),
+        text: run.redactor.text(&criterion.text).into_owned(),
+        decided_by: run.redactor.text(&criterion.check.describe()).into_owned(),
+        met: match criterion.check.is_own() {
+            true => results.iter().any(|result| result.name == criterion.id && result.passed),
+            false => passed && state.work.met.contains(&criterion.id),
+        },
+    };
+    state.spec.task.criteria.iter().map(of).collect()
 }
 
 /// The diff of the changed harness files.

@@ -14,7 +14,7 @@ use ralph_loop_domain::text::change_text;
 use ralph_loop_domain::text::claim::{Claim, claim};
 use ralph_loop_journal::folder::artifacts;
 use ralph_loop_protocol::display::text::{head, one_line, tail};
-use ralph_loop_protocol::event::{EventBody, SessionEnd};
+use ralph_loop_protocol::event::{CommitPart, EventBody, SessionEnd};
 use ralph_loop_protocol::money::{CostBasis, Usage, Usd};
 use ralph_loop_task::config::{OutputFormat, Role};
 use ralph_loop_task::spec::RunSpec;
@@ -177,6 +177,14 @@ fn end_session(
         commit_message: wishes
             .commit_message
             .map(|m| head(&run.ledger.redactor.text(&m), COMMIT_MESSAGE_MAX).to_owned()),
+        commit_parts: wishes
+            .commit_parts
+            .into_iter()
+            .map(|part| CommitPart {
+                message: head(&run.ledger.redactor.text(&part.message), COMMIT_MESSAGE_MAX).to_owned(),
+                ..part
+            })
+            .collect(),
         findings,
         denials,
     })?;

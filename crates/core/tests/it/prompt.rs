@@ -249,3 +249,39 @@ fn prompts_of_the_four_formats_stay_small() {
         }
     }
 }
+
+#[test]
+fn a_task_file_is_shown_whole_with_its_current_boxes() {
+    let machine = Machine::new(three_sessions);
+    let raw = "---\ntask_id: t\n---\n\n# T\n\n## Success criteria\n\n- [ ] M1.1 one\n- [ ] M1.2 two\n";
+    let state = changed(&RunState::new(machine.spec()), |facts| {
+        facts.spec.task.dialect = Dialect::RalphTaskMd;
+        facts.spec.task.raw = Some(raw.into());
+        facts.work.met = ["M1.1".to_owned()].into();
+    });
+    let text = assemble(&state, &PromptFiles::default());
+    for part in ["task_id: t\n", "- [x] M1.1 one\n", "- [ ] M1.2 two\n"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn first_prompt_says_what_failed_at_the_start_and_repeats_nothing() {
+    let machine = Machine::new(three_sessions);
+    let state = changed(&RunState::new(machine.spec()), |facts| {
+        let mut result = serde_json::json!({"name": "tests", "tree": "t", "passed": false, "why": "exit code 1", "duration_ms": 1, "log": "l"});
+        result["log_digest"] = serde_json::json!(ralph_loop_protocol::id::Digest::of(b""));
+        facts.baseline_checks =
+            Some(serde_json::from_value(serde_json::json!({"results": [result], "red": ["tests"]})).unwrap());
+        let settings = &mut facts.spec.settings;
+        settings.protected_paths = vec!["a".into(), "PROMPT.md".into(), "b".into(), "a".into()];
+        let mut again = settings.verifiers[0].clone();
+        again.name = "again".into();
+        settings.verifiers.push(again);
+        settings.required_verifiers.push("again".into());
+    });
+    let text = assemble(&state, &PromptFiles::default());
+    assert!(text.contains("`: FAILED at the start: exit code 1\n"), "{text}");
+    assert!(text.contains("Never change `a`, `PROMPT.md`, `b`, `.ralph/runs`"), "{text}");
+    assert!(text.contains("Before you stop, run `grep done result.txt`.\n"), "{text}");
+}

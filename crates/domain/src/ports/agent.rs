@@ -3,7 +3,7 @@
 use super::sandbox::{Sandbox, SandboxError, StopCause, Stream};
 use jiff::Timestamp;
 pub use ralph_loop_protocol::event::Ask;
-use ralph_loop_protocol::event::SessionEnd;
+use ralph_loop_protocol::event::{CommitPart, SessionEnd};
 use ralph_loop_protocol::id::{AgentName, RunId};
 use ralph_loop_protocol::money::{Tokens, Usage, Usd};
 use ralph_loop_task::config::AgentConfig;
@@ -166,6 +166,8 @@ pub struct AgentRequests {
     pub done: bool,
     pub claims: Vec<String>,
     pub commit_message: Option<String>,
+    /// Commits of some of its files before that one.
+    pub commit_parts: Vec<CommitPart>,
     /// It requests something instead of continuing.
     pub ask: Option<Ask>,
 }

@@ -4,7 +4,7 @@ use crate::ports::GitRemote;
 use crate::repo::protect::ProtectedChange;
 use jiff::Timestamp;
 pub use ralph_loop_protocol::event::Baseline;
-use ralph_loop_protocol::event::{FileChange, RefMove};
+use ralph_loop_protocol::event::{CommitPart, FileChange, RefMove};
 use ralph_loop_protocol::id::{AgentName, CommitId, RunId, TreeId};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -226,6 +226,8 @@ pub struct CheckpointRequest<'a> {
     pub agent: &'a AgentName,
     /// Commit message without trailers; if empty, it is built from the changed files.
     pub message: &'a str,
+    /// Commits of some of the changed files before it; a workspace without messages has no use for them.
+    pub parts: &'a [CommitPart],
     pub at: Timestamp,
     /// Whether to move the run's branch as well.
     pub on_branch: bool,

@@ -57,6 +57,7 @@ fn proof() -> Proof {
         original_product: Vec::new(),
         question: None,
         approved_by: None,
+        criteria: Vec::new(),
         checks: vec![check("M1.1", "cargo test --workspace"), check("lint", "cargo clippy")],
         protected: ProtectedEvidence { patterns: vec!["PROMPT.md".into()], changed: Vec::new() },
         failed: Vec::new(),

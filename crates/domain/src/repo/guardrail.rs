@@ -74,7 +74,12 @@ pub fn without(text: &str, gone: impl Fn(&Rule) -> bool) -> String {
     out
 }
 
+/// Formats a sentence as a rule. A text in the file's own form stays as it is.
 pub fn written(text: &str, added_after: u32, by: &str) -> String {
+    let text = text.trim();
+    if text.starts_with(HEADING) {
+        return text.to_owned();
+    }
     let (trigger, instruction) = parts(text);
     format!(
         "### guardrail: {}\n- trigger: {trigger}\n- instruction: {instruction}\n- added_after: iteration {added_after}\n- evidence: added by {by}",
@@ -127,6 +132,15 @@ mod tests {
         for plain in ["never touch the schema", "when in doubt ask", "when :", "when a: "] {
             assert_eq!(parts(plain), ("always", plain));
         }
+    }
+
+    #[test]
+    fn text_in_the_files_own_form_stays_as_it_is() {
+        let own = "### guardrail: no sudo\n- trigger: always\n- instruction: never use it\n\n### guardrail: b\n- instruction: c";
+        assert_eq!(written(&format!("\n{own}\n"), 3, "ana"), own);
+        let titles: Vec<String> = rules(own).into_iter().map(|rule| rule.title).collect();
+        assert_eq!(titles, ["no sudo", "b"]);
+        assert!(written("never ### guardrail: x", 3, "ana").starts_with("### guardrail: never"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::repo::protect::ProtectedChange;
 use jiff::Timestamp;
 use ralph_loop_protocol::event::TestsQuestion;
-use ralph_loop_protocol::event::{CheckResult, SessionEnd, Verdict};
+use ralph_loop_protocol::event::{CheckResult, CommitPart, SessionEnd, Verdict};
 use ralph_loop_protocol::id::{AgentName, CommitId, Digest, TreeId};
 pub use ralph_loop_protocol::money::AgentTotals;
 use ralph_loop_protocol::money::{Cost, CostBasis, TokenSum, Usage, Usd, short_cost};
@@ -59,6 +59,9 @@ pub struct SessionFacts {
     /// The agent's suggestion for the iteration's commit message.
     #[serde(default)]
     pub commit_message: Option<String>,
+    /// Commits of some of its files that it wants before that one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commit_parts: Vec<CommitPart>,
 }
 
 /// Findings of a session in another role, for the builder.

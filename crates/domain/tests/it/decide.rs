@@ -125,6 +125,7 @@ impl Run {
             claims: Vec::new(),
             ask,
             commit_message: None,
+            commit_parts: Vec::new(),
             findings: None,
             denials: 0,
         })
@@ -618,6 +619,7 @@ fn budgets_are_hard_stops_with_a_warning_before() {
         claims: Vec::new(),
         ask: None,
         commit_message: None,
+        commit_parts: Vec::new(),
         findings: None,
         denials: 0,
     });
@@ -961,4 +963,47 @@ fn checks_of_the_start_that_lacked_something_run_again_in_a_resumed_run() {
     assert!(matches!(decide(&run.0), Step::Work(_)), "once");
     run.event(driver(3));
     assert!(matches!(decide(&run.0), Step::Work(_)), "they lack nothing now");
+}
+
+/// The record of an iteration's tree again, with these files and contents.
+fn recorded_again(files: &[(&str, &str)]) -> EventBody {
+    let file = |(path, blob): &(&str, &str)| FileChange {
+        path: (*path).into(),
+        status: 'M',
+        added: Some(1),
+        removed: Some(0),
+        blob: Some((*blob).into()),
+    };
+    EventBody::Checkpointed {
+        iteration: 1,
+        tree: "marked".into(),
+        commit: Some("c-marked".into()),
+        files_total: files.len(),
+        files: files.iter().map(file).collect(),
+        added: 1,
+        removed: 0,
+        dirty_touched: vec![],
+        in_submodules: vec![],
+        again: true,
+    }
+}
+
+#[test]
+fn the_engines_marks_do_not_age_results() {
+    for (files, tree) in [
+        (&[("f", "t1"), ("TASK", "x")][..], "marked"),
+        (&[("f", "another content"), ("TASK", "x")][..], "t1"),
+        (&[("f", "t1"), ("g", "x")][..], "t1"),
+    ] {
+        let mut run = Run::prepared();
+        let source = run.0.spec.task.source.clone();
+        run.started().ended(SessionEnd::Completed, false).checkpointed("t1").checked("tests", true);
+        let files: Vec<(&str, &str)> = files
+            .iter()
+            .map(|(path, blob)| (if *path == "TASK" { source.as_str() } else { path }, *blob))
+            .collect();
+        run.event(recorded_again(&files));
+        assert_eq!(run.0.work.tree.as_ref().unwrap().as_str(), "marked");
+        assert_eq!(run.0.work.checks["tests"].tree.as_str(), tree, "{files:?}");
+    }
 }

@@ -87,6 +87,7 @@ impl Run {
             claims: vec![],
             ask: None,
             commit_message: None,
+            commit_parts: Vec::new(),
             findings: None,
         });
         self.event(EventBody::Checkpointed {

@@ -169,6 +169,7 @@ fn unknown_costs_and_tokens_are_null_in_json_and_known_parts_count() {
         claims: Vec::new(),
         ask: None,
         commit_message: None,
+        commit_parts: Vec::new(),
         findings: None,
         denials: 0,
     };

@@ -7,10 +7,10 @@ use crate::diff::{self, DiffInProgress, DiffReady, LastPatch};
 use crate::error::{Error, Result};
 use crate::objects::oid::Oid;
 use crate::snapshot::FileStates;
-use crate::snapshot::entry::differences;
+use crate::snapshot::entry::{TreeEntry, differences};
 use crate::snapshot::history::{WorkCommit, message_with_trailers};
 use crate::snapshot::record::{PlannedMove, RefPosition};
-use crate::snapshot::work_tree::{WorkChanges, work_of};
+use crate::snapshot::work_tree::{WorkChanges, in_the_way, work_of};
 use crate::workspace::GitWorkspace;
 use ralph_loop_domain::ports::{Checkpoint, CheckpointRequest};
 use ralph_loop_domain::text::change_text::ChangeText;
@@ -19,8 +19,8 @@ use ralph_loop_protocol::event::FileChange;
 use ralph_loop_protocol::id::{CommitId, TreeId};
 use std::collections::BTreeSet;
 
-fn change_words(before: &FileStates, now: &FileStates) -> String {
-    let changed: Vec<(char, String)> = differences(&before.entries, &now.entries)
+fn change_words(before: &[TreeEntry], now: &[TreeEntry]) -> String {
+    let changed: Vec<(char, String)> = differences(before, now)
         .into_iter()
         .filter(|change| !change.path.starts_with(b".ralph/"))
         .map(|change| {
@@ -34,6 +34,37 @@ fn change_words(before: &FileStates, now: &FileStates) -> String {
         .collect();
     let files: Vec<(char, &str)> = changed.iter().map(|(status, path)| (*status, path.as_str())).collect();
     sanitize::block(&ChangeText::of_files(&files).message()).into_owned()
+}
+
+/// What the iteration's commit changes: everything, or what the agent's own commits left.
+fn words_of(
+    before: &FileStates,
+    now: &FileStates,
+    work: &WorkChanges,
+    in_parts: Option<&[TreeEntry]>,
+) -> String {
+    match in_parts {
+        Some(entries) => change_words(entries, &work.entries),
+        None => change_words(&before.entries, &now.entries),
+    }
+}
+
+/// The files of `old`, with those at or below `paths` as in `new`.
+fn with_paths_of(old: &[TreeEntry], new: &[TreeEntry], paths: &[String]) -> Vec<TreeEntry> {
+    let is_named = |entry: &&TreeEntry| {
+        paths.iter().map(|path| path.trim_start_matches("./").trim_end_matches('/').as_bytes()).any(|path| {
+            let below = entry.path.strip_prefix(path);
+            path == b"." || below.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        })
+    };
+    let named: Vec<TreeEntry> = new.iter().filter(is_named).cloned().collect();
+    // A file that became a folder, or the other way round, can't stay in the same tree.
+    let blocked: BTreeSet<&[u8]> = named.iter().flat_map(|entry| in_the_way(old, &entry.path)).collect();
+    let stays = |entry: &&TreeEntry| !is_named(entry) && !blocked.contains(&entry.path[..]);
+    let mut entries: Vec<TreeEntry> =
+        old.iter().filter(stays).cloned().chain(named.iter().cloned()).collect();
+    entries.sort_by(|a, b| a.path.cmp(&b.path));
+    entries
 }
 
 impl GitWorkspace {
@@ -181,8 +212,9 @@ impl GitWorkspace {
             return Ok(checkpoint(now, None, Vec::new(), work, false));
         }
         let running = self.start_diff(&before, now, ready)?;
+        let (parts, in_parts) = self.commit_parts(request, &before, work, &parent)?;
         let words = match request.message.trim() {
-            "" => match (change_words(&before, now), request.redactor) {
+            "" => match (words_of(&before, now, work, in_parts.as_deref()), request.redactor) {
                 (words, Some(redactor)) => redactor.text(&words).into_owned(),
                 (words, None) => words,
             },
@@ -190,8 +222,13 @@ impl GitWorkspace {
         };
         let message = message_with_trailers(&words, &self.run, Some(request.iteration));
         let at = request.at.as_second();
+        let above = parts.last().map_or(&parent, |part| &part.id);
         let (tree, who) = (work_tree.to_string(), &self.options.identity);
-        let commit = self.objects.commit(&tree, Some(&parent), who, at, &message)?;
+        let commit = match parts.last() {
+            // The parts have everything.
+            Some(part) if part.tree == tree => part.id.clone(),
+            _ => self.objects.commit(&tree, Some(above), who, at, &message)?,
+        };
         let full = (work_tree != &now.tree).then(|| now.tree.to_string());
         self.move_work(&commit, full.as_deref())?;
         if request.on_branch {
@@ -199,11 +236,43 @@ impl GitWorkspace {
         }
         let (files, patch) = collect(&before, now, running);
         let session = self.session_mut()?;
+        session.chain.extend(parts.into_iter().filter(|part| part.id != commit));
         let tree = work_tree.to_string();
         session.chain.push(WorkCommit { id: commit.clone(), tree, iteration: Some(request.iteration) });
         session.last = now.clone();
         session.patch = patch;
         Ok(checkpoint(now, Some(commit), files, work, false))
+    }
+
+    /// The agent's own commits of some of its files, each on top of the one before, and the files of the last.
+    fn commit_parts(
+        &self,
+        request: &CheckpointRequest<'_>,
+        before: &FileStates,
+        work: &WorkChanges,
+        parent: &str,
+    ) -> Result<(Vec<WorkCommit>, Option<Vec<TreeEntry>>)> {
+        let mut made: Vec<WorkCommit> = Vec::new();
+        if request.parts.is_empty() {
+            return Ok((made, None));
+        }
+        let session = self.session()?;
+        let mut entries = work_of(&session.head, &session.start.entries, &before.entries).entries;
+        let mut last = self.objects.tree(&entries)?.to_string();
+        for part in request.parts {
+            entries = with_paths_of(&entries, &work.entries, &part.paths);
+            let tree = self.objects.tree(&entries)?.to_string();
+            if tree == last {
+                continue;
+            }
+            let message = message_with_trailers(&part.message, &self.run, Some(request.iteration));
+            let above = made.last().map_or(parent, |part| part.id.as_str());
+            let who = &self.options.identity;
+            let id = self.objects.commit(&tree, Some(above), who, request.at.as_second(), &message)?;
+            made.push(WorkCommit { id, tree: tree.clone(), iteration: Some(request.iteration) });
+            last = tree;
+        }
+        Ok((made, Some(entries)))
     }
 
     fn parent_id(&self) -> Result<String> {

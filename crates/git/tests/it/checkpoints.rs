@@ -1,8 +1,11 @@
 //! What a run records, and what it doesn't touch.
 
 use crate::support;
-use crate::support::{Fixture, START, WORK, checkpoint, commit_of, git, listed, run, try_checkpoint};
+use crate::support::{
+    Fixture, START, WORK, checkpoint, checkpoint_in_parts, commit_of, git, listed, run, try_checkpoint,
+};
 use ralph_loop_domain::ports::Workspace;
+use ralph_loop_protocol::event::CommitPart;
 use std::fs;
 use std::os::unix::fs::symlink;
 
@@ -89,6 +92,36 @@ fn nothing_changed_means_no_commit_and_the_same_tree() {
     fixture.write("x.log", "ignored\n");
     assert_eq!(checkpoint(&mut workspace, 2).commit, None);
     assert_eq!(workspace.tree().unwrap(), baseline.tree);
+}
+
+#[test]
+fn named_paths_get_commits_of_their_own_before_the_rest() {
+    let fixture = Fixture::new();
+    let (mut workspace, baseline) = fixture.begun();
+    fixture.write("a.txt", "new\n");
+    fs::remove_dir_all(fixture.top.join("src/deep")).unwrap();
+    fixture.write("src/deep", "a file now\n");
+    fixture.write("c.txt", "c\n");
+    let part = |message: &str, paths: &[&str]| CommitPart {
+        message: message.to_owned(),
+        paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+    };
+    let parts =
+        [part("The first", &["./a.txt"]), part("Nothing", &["b.txt", "no"]), part("A folder", &["src/"])];
+    let made = checkpoint_in_parts(&mut workspace, 1, false, &parts).unwrap();
+    let log = |range: &str| fixture.git(&["log", "--reverse", "--format=%s", "--name-only", range]);
+    let commits = log(&format!("main..{WORK}"));
+    assert_eq!(commits, "The first\n\na.txt\nA folder\n\nsrc/deep\nsrc/deep/mod.rs\nAdd c.txt\n\nc.txt");
+    assert_eq!(made.files.len(), 4, "the iteration's change is all of it");
+    fixture.git(&["fsck", "--strict", "--no-dangling"]);
+    // Another process continues from there and repeats nothing.
+    let again = checkpoint_in_parts(&mut fixture.reopened(&baseline), 1, false, &parts).unwrap();
+    assert_eq!((again.commit, again.tree), (made.commit.clone(), made.tree));
+    assert_eq!(log(&format!("main..{WORK}")), commits);
+    fixture.write("d.txt", "d\n");
+    let all = [part("All of it", &["."])];
+    checkpoint_in_parts(&mut workspace, 2, false, &all).unwrap();
+    assert_eq!(fixture.git(&["log", "--format=%s", &format!("{}..{WORK}", commit_of(&made))]), "All of it");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What can happen to a run, by kind.
 
-use super::parts::{self, CheckResult, FileChange, Notified, RefMove, Rung, Verdict};
+use super::parts::{self, CheckResult, CommitPart, FileChange, Notified, RefMove, Rung, Verdict};
 use super::{
     ActionFinished, ActionStarted, ApprovalApplied, Ask, Baseline, BaselineChecks, ChecksSeen, Criticised,
     Diagnosed, EffectIntended, EgressRefused, Handed, HandoverFailed, Moved, OverlapFound, Placed, PrWritten,
@@ -112,6 +112,9 @@ pub enum EventBody {
         /// The agent's suggestion for the iteration's commit message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         commit_message: Option<String>,
+        /// Commits of some of its files that it wants before that one.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        commit_parts: Vec<CommitPart>,
         /// Findings of a reviewer, tester or documenter, for the builder.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         findings: Option<String>,

@@ -13,6 +13,9 @@ const LIST_BYTES: usize = 60 * 1024;
 /// Lines of a check's output, and names of its failing tests; bytes of each.
 const CHECK_LINES: usize = 24;
 const CHECK_LINE: usize = 400;
+/// Commits that a session asks for, and the paths of each.
+const COMMIT_PARTS: usize = 8;
+const COMMIT_PATHS: usize = 40;
 /// Checks of one event whose output is kept.
 const REFUSED_MAX: usize = 4;
 /// Entries of a list.
@@ -157,7 +160,10 @@ impl EventBody {
     }
 
     fn bound_session(&mut self) {
-        let Self::SessionEnded { end, message, ask, commit_message, findings, .. } = self else { return };
+        let Self::SessionEnded { end, message, ask, commit_message, commit_parts, findings, .. } = self
+        else {
+            return;
+        };
         match end {
             SessionEnd::Failed { reason }
             | SessionEnd::RateLimited { reason, .. }
@@ -175,6 +181,12 @@ impl EventBody {
         }
         line(message);
         [commit_message, findings].into_iter().flatten().for_each(text);
+        commit_parts.truncate(COMMIT_PARTS);
+        for part in commit_parts {
+            line(&mut part.message);
+            part.paths.truncate(COMMIT_PATHS);
+            part.paths.iter_mut().for_each(|path| cut(path, CHECK_LINE));
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub use handover::{
     ChecksSeen, ChecksState, HandoverFailed, Moved, OverlapFound, OverlapWith, Placed, PrOccasion, PrWritten,
     Pushed, ReviewOutcome, ReviewSeen,
 };
-pub use parts::{CheckResult, FileChange, Notified, RefMove, Rung, Verdict};
+pub use parts::{CheckResult, CommitPart, FileChange, Notified, RefMove, Rung, Verdict};
 pub use people::{ApprovalApplied, ProofApproved, SpecChanged};
 pub use record::Event;
 pub use sandbox::{EgressRefused, SandboxFate, SandboxGone, SandboxReady};

@@ -8,6 +8,16 @@ use serde::{Deserialize, Serialize};
 /// How many names of failing tests are shown.
 const NAMES_SHOWN: usize = 6;
 
+/// A commit of some of a session's files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CommitPart {
+    /// Its message.
+    pub message: String,
+    /// The files and folders in it.
+    pub paths: Vec<String>,
+}
+
 /// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

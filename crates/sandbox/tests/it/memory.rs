@@ -79,6 +79,7 @@ fn checkpoint(w: &mut MemoryWorkspace, iteration: u32) -> ralph_loop_domain::por
         iteration,
         agent: &agent,
         message: "work",
+        parts: &[],
         at,
         on_branch: false,
         redactor: None,

@@ -16,12 +16,14 @@ use axum::http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use ralph_loop_app::config::{model_access, models, settings};
 use ralph_loop_app::race::RaceBy;
+use ralph_loop_app::task::task_source;
 use ralph_loop_app::trust::pinned::Pinned;
+use ralph_loop_app::trust::repo_file;
 use ralph_loop_app::{Environment, Overrides, RaceRequest, RunRequest, TaskInput, Unfinished, Workplace};
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::id::{Digest, RunId};
-use ralph_loop_task::config::{Isolation, Mode, ProviderName, SandboxConfig};
-use ralph_loop_task::dialect::Publish;
+use ralph_loop_task::config::{CloneConfig, Isolation, Mode, ProviderName, SandboxConfig};
+use ralph_loop_task::dialect::{self, Dialect, Publish, TaskTexts, detect_text};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,6 +79,10 @@ pub(crate) struct CreateRun {
     mode: Option<Mode>,
     /// `in_place`, `worktree` or `clone`.
     place: Option<String>,
+    /// Clone only the last commits.
+    depth: Option<u32>,
+    /// Clone only these folders; an empty name means the task's `working_dir`.
+    sparse: Vec<String>,
     /// What to do with the proven work: none, push or pr.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     publish: Option<Publish>,
@@ -193,6 +199,9 @@ impl CreateRun {
             mode: self.mode,
             ..Overrides::default()
         };
+        if self.depth == Some(0) {
+            return Err(Problem::bad("`depth` must be at least 1"));
+        }
         if self.race.is_empty() && self.best.is_some() {
             return Err(Problem::bad("`best` is for a race").hint("name in `race` who races"));
         }
@@ -212,6 +221,10 @@ impl CreateRun {
             task: self.task()?,
             unfinished: Unfinished::StartAnew,
             overrides,
+            part: match self.place(place)? {
+                Workplace::Clone { .. } => CloneConfig::default(),
+                _ => CloneConfig { depth: self.depth, sparse: self.sparse.clone() },
+            },
             place: self.place(place)?,
             isolation: self.isolation,
             provider: self.provider,
@@ -240,7 +253,11 @@ impl CreateRun {
     }
 
     fn place(&self, place: &StartPlace) -> Result<Workplace, Problem> {
-        let clone = |from: &str| Workplace::Clone { from: from.to_owned(), depth: None, sparse: Vec::new() };
+        let clone = |from: &str| Workplace::Clone {
+            from: from.to_owned(),
+            depth: self.depth,
+            sparse: self.sparse.clone(),
+        };
         match (self.place.as_deref(), place.is_address) {
             (None | Some("" | "clone"), true) => Ok(clone(self.repo.trim())),
             (None | Some("" | "worktree"), false) => Ok(Workplace::Worktree),
@@ -273,6 +290,38 @@ impl CreateRun {
             Some(model) => Ok(model_access::check_choice(env, &settings, None, model)?),
             None => Ok(()),
         }
+    }
+
+    /// The limits for iterations and dollars, as far as configuration, task and request say before the start.
+    fn limits_known(&self, env: &Environment, folder: Option<&Path>) -> (u32, f64) {
+        let config = match folder {
+            Some(folder) => settings::load(env, folder).map(|loaded| loaded.file),
+            None => settings::user_file(env),
+        };
+        let task = self.task_text(folder).and_then(|(name, text)| {
+            let dialect = detect_text(&name, &text);
+            dialect::read(dialect, &TaskTexts::new(&name, text), &mut Vec::new())
+        });
+        let of_task = task.map(|task| task.settings).unwrap_or_default();
+        let budgets = config.unwrap_or_default().with_task(of_task).resolve().budgets;
+        let limits = self.limits.unwrap_or_default();
+        (
+            limits.max_iterations.unwrap_or(budgets.max_iterations),
+            limits.max_cost_usd.unwrap_or_else(|| budgets.max_cost.dollars()),
+        )
+    }
+
+    /// The task's file name and text, if it is here already.
+    fn task_text(&self, folder: Option<&Path>) -> Option<(String, String)> {
+        if let Some(text) = self.text.as_ref().or(self.task.as_ref()) {
+            return Some((Dialect::PromptMd.main_file().to_owned(), text.clone()));
+        }
+        let folder = folder?;
+        let name = self.task_file.clone().or_else(|| {
+            task_source::candidates(folder).first().map(|dialect| dialect.main_file().to_owned())
+        })?;
+        let text = repo_file::read_text(&folder.join(&name)).ok()?;
+        Some((name, text))
     }
 
     /// The worker's labels. Only a fleet run chooses a worker.
@@ -391,6 +440,11 @@ impl Wanted {
         alone: OwnedMutexGuard<()>,
     ) -> Result<RunRow, Problem> {
         let Self { run, mut request, place, body, now } = self;
+        let limits = {
+            let (env, body) = (server.app.environment().clone(), body.clone());
+            let folder = (!place.is_address).then(|| place.folder.clone());
+            server.blocking(move || Ok(body.limits_known(&env, folder.as_deref()))).await?
+        };
         request.run_id = Some(run.clone());
         ralph_loop_app::race::enter(&mut request, now)?;
         let queued = Queued {
@@ -406,6 +460,7 @@ impl Wanted {
             auth: body.auth,
             profiles: body.profiles.clone().map(|p| (p.default, p.fallback)).unwrap_or_default(),
             problem: None,
+            limits,
             request,
         };
         let detail = match queued.places() {
@@ -423,6 +478,11 @@ impl Wanted {
         let waiting = queued.row(None);
         let told = server.scheduler.add(queued)?;
         drop(alone);
+        // Without room it waits, and its row says so.
+        let Some(told) = told else {
+            let row = server.index.get(run.as_str()).await.ok().flatten();
+            return Ok(row.unwrap_or(waiting));
+        };
         match tokio::time::timeout(BEGIN, told).await {
             Ok(Ok(Err(problem))) => {
                 // The client gets the error immediately, so nothing stays in the list.
@@ -433,7 +493,7 @@ impl Wanted {
                 Err(problem)
             }
             Ok(Ok(Ok(run))) => Ok(begun(server, run).await.unwrap_or(waiting)),
-            // It is queued or slow to start.
+            // It is slow to start.
             Ok(Err(_)) | Err(_) => {
                 let row = server.index.get(run.as_str()).await.ok().flatten();
                 Ok(row.unwrap_or(waiting))

@@ -107,8 +107,8 @@ impl Scheduler {
         })
     }
 
-    /// Queues a run; the receiver gets the outcome once it started or was rejected.
-    pub fn add(&self, queued: Queued) -> Result<oneshot::Receiver<Begun>, Problem> {
+    /// Queues a run. If it can start now, the receiver gets the outcome once it started or was rejected.
+    pub fn add(&self, queued: Queued) -> Result<Option<oneshot::Receiver<Begun>>, Problem> {
         if self.draining.load(Ordering::Relaxed) {
             return Err(Problem::new(
                 axum::http::StatusCode::SERVICE_UNAVAILABLE,
@@ -120,6 +120,7 @@ impl Scheduler {
             return Err(Problem::bad(why).hint("let fewer race, or start the server with a higher `--jobs`"));
         }
         let (tell, told) = oneshot::channel();
+        let running = self.running();
         let mut waiting = self.waiting();
         if waiting.len() >= WAITING_MAX {
             return Err(Problem::new(
@@ -131,10 +132,11 @@ impl Scheduler {
         self.live.comes_back(queued.id.as_str());
         self.told.lock().unwrap_or_else(|e| e.into_inner()).insert(queued.id.to_string(), tell);
         waiting.push(queued);
+        let is_next = pick::next(&waiting, &running, &self.limits) == Some(waiting.len() - 1);
         drop(waiting);
         self.show_waiting();
         self.wake.notify_one();
-        Ok(told)
+        Ok(is_next.then_some(told))
     }
 
     /// Removes a run that hasn't started; returns whether it was queued.

@@ -69,6 +69,7 @@ mod tests {
             auth: None,
             profiles: (None, None),
             problem: None,
+            limits: (0, 0.0),
         }
     }
 

@@ -54,6 +54,9 @@ pub struct Queued {
     /// Why it was rejected at its turn.
     #[serde(default)]
     pub problem: Option<String>,
+    /// Its limits for iterations and dollars, as far as they are known before it starts.
+    #[serde(default)]
+    pub limits: (u32, f64),
 }
 
 impl Queued {
@@ -66,6 +69,8 @@ impl Queued {
             provider: self.provider.clone(),
             problem: self.problem.clone(),
             ended_at: self.problem.is_some().then_some(self.at),
+            max_iterations: self.limits.0,
+            budget_usd: self.limits.1,
             queued: place,
             now: (self.places() > 1).then(|| format!("a race of {} waits for room", self.places())),
             ..RunRow::waiting(self.id.as_str(), &self.title, &self.repo, self.at)

@@ -287,6 +287,9 @@ impl ConfigFile {
     }
 }
 
+/// Precedes the valid names in serde's messages.
+const EXPECTED: &str = ", expected one of";
+
 fn explain(error: &serde_json::Error) -> ConfigError {
     let full = error.to_string();
     let message = full.split(" at line ").next().unwrap_or(&full).to_owned();
@@ -298,11 +301,15 @@ fn explain(error: &serde_json::Error) -> ConfigError {
                 None => "remove it; `docs/CONFIG.md` lists every key".into(),
             }
         }
+        None if message.starts_with("unknown variant") && message.contains(EXPECTED) => {
+            let (_, expected) = message.split_once(EXPECTED).unwrap_or_default();
+            format!("one of {}", expected.trim())
+        }
         None if error.is_eof() => "the file ends too early: a bracket or quote is not closed".into(),
         None if error.is_syntax() => "fix the JSON here; comments and trailing commas aren't allowed".into(),
         None => "`docs/CONFIG.md` shows the right form of every key".into(),
     };
-    let message = match message.find(", expected one of") {
+    let message = match message.find(EXPECTED) {
         Some(at) => message[..at].to_owned(),
         None => in_plain_types(message),
     };

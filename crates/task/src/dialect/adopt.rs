@@ -42,7 +42,6 @@ pub fn adopt(file: TaskFile, raw: &str) -> (Task, ConfigFile) {
     settings.sandbox = (sandbox != SandboxConfig::default()).then_some(sandbox);
     // A plan's prompt tells the agent to commit its stories.
     settings.allow_agent_commits = (file.dialect == Dialect::Plan).then_some(true);
-    let book = matches!(file.dialect, Dialect::RalphTaskMd | Dialect::Plan);
     let task = Task {
         id: Some(file.task_id),
         ticket: file.ticket_id,
@@ -50,7 +49,7 @@ pub fn adopt(file: TaskFile, raw: &str) -> (Task, ConfigFile) {
         text: file.goal.replace("\r\n", "\n"),
         source: file.source,
         dialect: file.dialect,
-        raw: book.then(|| raw.to_owned()),
+        raw: (file.dialect != Dialect::PromptMd).then(|| raw.to_owned()),
         criteria: file.criteria,
         working_dir: file.git.working_dir,
         context_files: file.context_files,
@@ -119,8 +118,8 @@ impl RunSpec {
     /// Applies the user's new text of the task, with its checks. An invalid text changes nothing.
     pub fn take_edit(&mut self, text: &str) {
         let Ok((task, settings)) = edited(&self.task, text) else { return };
-        let raw = self.task.raw.as_ref().unwrap_or(&self.task.text);
-        let before = edited(&self.task, raw).map(|(_, settings)| settings).unwrap_or_default();
+        let before =
+            edited(&self.task, self.task.file_text()).map(|(_, settings)| settings).unwrap_or_default();
         let by_task: Vec<String> = before
             .required_verifiers
             .iter()
@@ -197,5 +196,26 @@ mod tests {
             edited(&task, "no frontmatter at all").unwrap_err().contains("does not start with a frontmatter")
         );
         assert_eq!(edited(&task, " ").unwrap_err(), "the new task is empty");
+    }
+
+    #[test]
+    fn an_edit_of_the_files_text_is_taken_in_every_format() {
+        let json = r#"{"version": 2, "task": "Write one", "acceptance_criteria": [{"type": "file_exists", "path": "one"}]}"#;
+        let plan = r#"{"project": "p", "branchName": "b", "description": "Write one", "verifyCommands": ["true"],
+            "userStories": [{"id": "US-1", "title": "Write one", "acceptanceCriteria": ["x"], "priority": 1, "passes": false}]}"#;
+        let prompt = "# Write one\n\n## Verification\n\n```sh\ntrue\n```\n";
+        let markdown = TASK.replacen("# Task: ", "# Task: Write one ", 1);
+        for (dialect, text) in [
+            (Dialect::RalphTaskMd, markdown.as_str()),
+            (Dialect::RalphJson, json),
+            (Dialect::Plan, plan),
+            (Dialect::PromptMd, prompt),
+        ] {
+            let file = super::super::parse(dialect, &TaskTexts::new(dialect.main_file(), text)).unwrap();
+            let (task, _) = adopt(file, text);
+            let new = task.file_text().replace("Write one", "Write two");
+            let (task, _) = edited(&task, &new).unwrap_or_else(|error| panic!("{dialect:?}: {error}"));
+            assert!(task.file_text().contains("Write two"), "{dialect:?}: {}", task.file_text());
+        }
     }
 }

@@ -14,7 +14,9 @@ use ralph_loop_app::read::find;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_app::{App, NotifyRequest, Overrides, RunRequest, TaskInput, Unfinished, Workplace};
 use ralph_loop_protocol::describe::Tone;
-use ralph_loop_task::config::{Isolation, Mode, ProviderName, RequiredProof, Share, TestsPolicy};
+use ralph_loop_task::config::{
+    CloneConfig, Isolation, Mode, ProviderName, RequiredProof, Share, TestsPolicy,
+};
 use ralph_loop_task::dialect::Publish;
 use std::path::{Path, PathBuf};
 
@@ -101,10 +103,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "URL|NUMBER", conflicts_with_all = ["tasks", "text", "prompt"])]
     pub issue: Option<String>,
     /// Clone only the last N commits
-    #[arg(long, value_name = "N", requires = "clone", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub depth: Option<u32>,
-    /// Clone only this folder (repeatable)
-    #[arg(long, value_name = "FOLDER", requires = "clone")]
+    /// Clone only this folder (repeatable) [default: working_dir]
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = "")]
     pub sparse: Vec<String>,
     /// Sandbox: auto, bwrap, landlock, none [default: auto]
     #[arg(long, value_name = "HOW", value_parser = isolation, help_heading = "Where, and what happens to the result")]
@@ -227,6 +229,10 @@ impl RunArgs {
             (None, true) => Workplace::Worktree,
             (None, false) => Workplace::InPlace,
         };
+        let part = match place {
+            Workplace::Clone { .. } => CloneConfig::default(),
+            _ => CloneConfig { depth: self.depth, sparse: self.sparse.clone() },
+        };
         RunRequest {
             folder: folder.to_owned(),
             task,
@@ -234,6 +240,7 @@ impl RunArgs {
             unfinished: if self.new { Unfinished::StartAnew } else { Unfinished::GoOn },
             overrides: self.overrides(),
             place,
+            part,
             branch: self.branch.clone(),
             isolation: match (self.no_sandbox, self.sandbox) {
                 (true, _) => Some(Isolation::None),

@@ -4,6 +4,7 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::process::signals;
 use crate::progress::report::Presenter;
+use ralph_loop_app::steering::diagnosis;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_app::{App, Doctor};
 use ralph_loop_core::clock::SystemClock;
@@ -112,7 +113,7 @@ fn print_report(
             .hint("`ralph diagnose` writes a new one")
     })?;
     let (by, usage) = last_word(handle);
-    let sent = if args.apply { apply(app, entry, &state, &report)? } else { Vec::new() };
+    let sent = if args.apply { apply(app, handle, entry, &state, &report)? } else { Vec::new() };
     if out.json {
         out.value(&serde_json::json!({
             "run_id": entry.run_id,
@@ -149,6 +150,7 @@ fn last_word(handle: &RunHandle) -> (String, Usage) {
 
 fn apply(
     app: &App,
+    handle: &RunHandle,
     entry: &Registration,
     state: &RunState,
     report: &Report,
@@ -157,10 +159,5 @@ fn apply(
         return Ok(Vec::new());
     }
     let from = format!("doctor, applied by {}", app.environment().actor());
-    let mut sent = Vec::new();
-    for control in report.controls(&state.spec.task.text) {
-        sent.push(control.name());
-        ralph_loop_journal::inbox::send(&entry.run_dir(), &from, control)?;
-    }
-    Ok(sent)
+    Ok(diagnosis::apply(handle, app, entry, state, report, &from)?.sent)
 }

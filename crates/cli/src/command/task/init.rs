@@ -7,7 +7,7 @@ use crate::output::{Out, Sign};
 use crate::text::table::{columns, wrap};
 use crate::text::words::row;
 use ralph_loop_agents::presets;
-use ralph_loop_app::config::settings;
+use ralph_loop_app::config::{models, settings};
 use ralph_loop_app::start::state_files;
 use ralph_loop_app::task::project;
 use ralph_loop_app::task::project::{ProjectCommand, test_commands};
@@ -21,9 +21,7 @@ use ralph_loop_git::{Repo, RepoError};
 use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::money::Usd;
-use ralph_loop_task::config::{
-    AgentConfig, AgentKind, ConfigFile, DEFAULT_PROFILE, VerifierConfig, join_argv,
-};
+use ralph_loop_task::config::{AgentConfig, AgentKind, ConfigFile, VerifierConfig, join_argv};
 use ralph_loop_task::dialect::Dialect;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -221,8 +219,10 @@ fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<ProfileDraft
     let agents = match profile {
         Profile::Auto => settings::detected_agents(env, top),
         Profile::Command => vec![skeleton()],
-        Profile::Actions => vec![AgentConfig::model("actions", AgentKind::Actions, DEFAULT_PROFILE)],
-        Profile::Tools => vec![AgentConfig::model("tools", AgentKind::Tools, DEFAULT_PROFILE)],
+        Profile::Actions => {
+            vec![AgentConfig::model("actions", AgentKind::Actions, &default_profile(env, top)?)]
+        }
+        Profile::Tools => vec![AgentConfig::model("tools", AgentKind::Tools, &default_profile(env, top)?)],
         known => presets::preset(known.name()).into_iter().collect(),
     };
     // A named profile always applies; detected agents only fill a gap.
@@ -253,6 +253,11 @@ fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<ProfileDraft
     file.max_wall_time_minutes.get_or_insert(defaults.max_wall_time.as_secs_f64() / 60.0);
     file.max_cost_usd_estimate.get_or_insert(defaults.max_cost);
     Ok(ProfileDraft { file, tests, imported, own })
+}
+
+/// The profile that the user, the repo or the environment made the default.
+fn default_profile(env: &Environment, top: &Path) -> Result<String, CommandError> {
+    Ok(models::load(&env.with_dotenv(top)?, top)?.models.default_name().to_owned())
 }
 
 fn import(top: &Path) -> Result<Option<(PathBuf, ConfigFile)>, CommandError> {

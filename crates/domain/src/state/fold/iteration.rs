@@ -3,7 +3,7 @@
 use crate::state::{ChangeFacts, Current, RunFacts, SessionFacts, Stage, TOUCHED};
 use crate::stuck::Trace;
 use jiff::Timestamp;
-use ralph_loop_protocol::event::{CheckResult, EventBody, SessionEnd};
+use ralph_loop_protocol::event::{CheckResult, EventBody, FileChange, SessionEnd};
 use ralph_loop_protocol::money::Cost;
 
 impl RunFacts {
@@ -48,6 +48,7 @@ impl RunFacts {
             claims,
             ask,
             commit_message,
+            commit_parts,
             findings,
             ..
         } = body
@@ -62,6 +63,7 @@ impl RunFacts {
             duration_ms: *duration_ms,
             exit_code: *exit_code,
             commit_message: commit_message.clone(),
+            commit_parts: commit_parts.clone(),
         });
         self.take_findings(findings.as_deref());
         self.work.claimed_in_words.extend(claims.iter().cloned());
@@ -129,7 +131,15 @@ impl RunFacts {
 
     pub(super) fn checkpointed(&mut self, body: &EventBody) {
         let EventBody::Checkpointed {
-            tree, commit, files, files_total, added, removed, in_submodules, ..
+            tree,
+            commit,
+            files,
+            files_total,
+            added,
+            removed,
+            in_submodules,
+            again,
+            ..
         } = body
         else {
             return;
@@ -137,7 +147,13 @@ impl RunFacts {
         let room = TOUCHED.saturating_sub(self.work.in_submodules.len());
         self.work.in_submodules.extend(in_submodules.iter().take(room).cloned());
         self.work.cut = self.was_cut();
-        self.work.tree = Some(tree.clone());
+        let before = self.work.tree.replace(tree.clone());
+        // The engine's own marks in the task file don't age the results.
+        if *again && *files_total == files.len() && self.is_same_but_for_marks(files) {
+            for result in self.work.checks.values_mut().filter(|r| Some(&r.tree) == before.as_ref()) {
+                result.tree = tree.clone();
+            }
+        }
         if commit.is_some() {
             self.work.commit = commit.clone();
         }
@@ -160,6 +176,14 @@ impl RunFacts {
             contents: Trace::files_of(files),
             sizes: Trace::sizes_of(files),
         });
+    }
+
+    /// Whether a change that is recorded again has the contents of the first record, except for the task file.
+    fn is_same_but_for_marks(&self, files: &[FileChange]) -> bool {
+        let Some(current) = &self.iterations.current else { return false };
+        let is_work = |(path, _): &&(String, String)| *path != self.spec.task.source;
+        let first = current.change.iter().flat_map(|change| &change.contents).filter(is_work);
+        Trace::files_of(files).iter().filter(is_work).eq(first)
     }
 
     pub(super) fn check_finished(&mut self, result: &CheckResult) {

@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use ralph_loop_domain::ports::{Baseline, Checkpoint, CheckpointRequest, Workspace};
 use ralph_loop_git::{CommitIdentity, GitWorkspace, Repo, WorkspaceOptions};
+use ralph_loop_protocol::event::CommitPart;
 use ralph_loop_protocol::id::{AgentName, RunId};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -150,13 +151,23 @@ pub fn try_checkpoint(
     iteration: u32,
     on_branch: bool,
 ) -> Result<Checkpoint, ralph_loop_domain::ports::WorkspaceError> {
+    checkpoint_in_parts(workspace, iteration, on_branch, &[])
+}
+
+pub fn checkpoint_in_parts(
+    workspace: &mut GitWorkspace,
+    iteration: u32,
+    on_branch: bool,
+    parts: &[CommitPart],
+) -> Result<Checkpoint, ralph_loop_domain::ports::WorkspaceError> {
     let agent = AgentName::from("tester");
     let message = format!("ralph(tester): iter {iteration}");
     let at = Timestamp::from_second(1_700_000_000 + i64::from(iteration)).unwrap();
     workspace.checkpoint(&CheckpointRequest {
         iteration,
         agent: &agent,
-        message: &message,
+        message: if parts.is_empty() { &message } else { "" },
+        parts,
         at,
         on_branch,
         redactor: None,

@@ -70,6 +70,14 @@ fn walk(dir: &SafeDir, below: &str, depth: u32, found: &mut Vec<ArtifactInfo>) {
     }
 }
 
+/// Whether a path in the record is served.
+pub(super) fn is_served(name: &str) -> bool {
+    // Skips meaningless components (`./`); the first real one decides.
+    let first = FilePath::new(name).components().find(|part| !matches!(part, Component::CurDir));
+    let hidden = matches!(first, Some(Component::Normal(part)) if HIDDEN.iter().any(|name| part == *name));
+    !hidden && ralph_loop_task::config::is_inside(name)
+}
+
 fn kind(path: &str) -> &'static str {
     match FilePath::new(path).extension().and_then(|end| end.to_str()) {
         Some("png") => "image",
@@ -94,10 +102,7 @@ pub(crate) async fn file(
     Path((run, name)): Path<(String, String)>,
 ) -> Answer<Response> {
     let entry = server.entry(&run)?;
-    // Skips meaningless components (`./`); the first real one decides.
-    let first = FilePath::new(&name).components().find(|part| !matches!(part, Component::CurDir));
-    let hidden = matches!(first, Some(Component::Normal(part)) if HIDDEN.iter().any(|name| part == *name));
-    if hidden || !ralph_loop_task::config::is_inside(&name) {
+    if !is_served(&name) {
         return Err(Problem::missing("no such file in the record"));
     }
     let kind = match kind(&name) {

@@ -1,6 +1,7 @@
 //! Files of a run's workspace: read by path within bounds, written only where allowed, and never over another
-//! edit.
+//! edit. Paths in `.ralph/` that the engine keeps in the run's record are read there.
 
+use super::artifacts::is_served;
 use super::shown_path::shown_path;
 use crate::auth::Caller;
 use crate::http::extract::{Answer, Body, QueryParams};
@@ -17,6 +18,7 @@ use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::read::taking_home::{RunChanges, RunResultFiles};
 use ralph_loop_core::handle::{ControlOutcome, RunHandle};
 use ralph_loop_git::Repo;
+use ralph_loop_journal::folder::layout::RunDir;
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::control::Control;
 use ralph_loop_protocol::id::Digest;
@@ -34,6 +36,10 @@ const NAMES_MAX: usize = 5000;
 /// Append-only files whose additions become controls.
 const NOTES: &str = ".ralph/notes.md";
 const GUARDRAILS: &str = ".ralph/guardrails.md";
+/// The logs: one in the record, one in the run's own folder, not in the agent's copy of it.
+const ERRORS: &str = ".ralph/errors.log";
+const ACTIVITY: &str = ".ralph/activity.log";
+const ITERATIONS: &str = ".ralph/iterations";
 /// How long to wait for the run to read an addition.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -89,6 +95,10 @@ pub(crate) struct FileAnswer {
 /// A run's local workspace.
 struct Workspace {
     dir: SafeDir,
+    /// The run's record.
+    record: RunDir,
+    /// The folder that the run belongs to.
+    home: PathBuf,
     task: String,
     /// What git tracks and what the run changed. Other files are private to the machine's owner.
     known: BTreeSet<String>,
@@ -107,14 +117,34 @@ impl Workspace {
                 .hint("its record is still there: events, logs, patches")
         };
         let dir = SafeDir::open(place.ok_or_else(gone)?).map_err(|_| gone())?;
-        let task = spec.task.source.clone();
-        Ok(Self { dir, task, known: known_files(server.app.environment(), &reading) })
+        let (task, home) = (spec.task.source.clone(), spec.home().to_owned());
+        let known = known_files(server.app.environment(), &reading);
+        Ok(Self { dir, record: entry.run_dir(), home, task, known })
+    }
+
+    /// The place in the record of a path that is kept there.
+    fn in_record<'a>(&self, path: &'a str) -> Option<&'a str> {
+        if path == ITERATIONS || path == ERRORS || path.starts_with(&format!("{ITERATIONS}/")) {
+            return path.strip_prefix(".ralph/");
+        }
+        let run = self.record.path().file_name()?.to_str()?;
+        let below = path.strip_prefix(".ralph/runs/")?.strip_prefix(run)?.strip_prefix('/')?;
+        is_served(below).then_some(below)
+    }
+
+    /// Where a file or folder really is: a folder to open it in, and its path there.
+    fn place<'a>(&self, path: &'a str) -> std::io::Result<(SafeDir, &'a str)> {
+        match self.in_record(path) {
+            Some(below) => Ok((SafeDir::open(self.record.path())?, below)),
+            None if path == ACTIVITY => Ok((SafeDir::open(&self.home)?, path)),
+            None => Ok((self.dir.folder(".")?, path)),
+        }
     }
 
     /// Whether a file may be shown: a known one, the task, or one of `ralph`'s own.
     fn shows(&self, path: &str) -> bool {
         let is_own = path.strip_prefix(".ralph/").is_some_and(|name| !name.contains('/'));
-        is_own || path == self.task || self.known.contains(path)
+        is_own || path == self.task || self.known.contains(path) || self.in_record(path).is_some()
     }
 
     /// Whether a folder holds a file that may be shown.
@@ -135,18 +165,40 @@ impl Workspace {
             return Err(Problem::missing("no such file among those that git tracks or the run changed"));
         }
         // No links: a harmless name could lead to a hidden file of the workspace.
-        let read = self.dir.open_file(path, Links::Refused).and_then(|file| {
+        let read = self.place(path).and_then(|(dir, path)| {
             use std::io::Read as _;
+            let file = dir.open_file(path, Links::Refused)?;
             let size = file.metadata()?.len();
             let mut bytes = Vec::new();
             file.take(BYTES_MAX).read_to_end(&mut bytes)?;
             Ok((bytes, size))
         });
+        let read = match read {
+            Ok((bytes, size)) if path == NOTES => Ok(self.with_notes_of_run(bytes, size)),
+            // Nothing failed so far.
+            Err(e) if path == ERRORS && e.kind() == ErrorKind::NotFound => Ok(Default::default()),
+            read => read,
+        };
         read.map_err(|e| match e.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => Problem::missing("no such file"),
             // Links are listed as links. Their target is judged by its own name.
             _ => Problem::forbidden("not a regular file in the workspace"),
         })
+    }
+}
+
+impl Workspace {
+    /// The repo's notes and those for this run, which its record keeps.
+    fn with_notes_of_run(&self, mut notes: Vec<u8>, size: u64) -> (Vec<u8>, u64) {
+        let of_run = ralph_loop_safe_fs::read_plain(self.record.notes(), BYTES_MAX).unwrap_or_default();
+        if of_run.is_empty() {
+            return (notes, size);
+        }
+        notes.truncate(notes.trim_ascii_end().len());
+        notes.extend_from_slice(b"\n\n");
+        notes.extend_from_slice(&of_run);
+        let size = notes.len() as u64;
+        (notes, size)
     }
 }
 
@@ -189,12 +241,20 @@ pub(crate) async fn folder(
     let folder = server
         .blocking(move || {
             let space = Workspace::open(&own, &entry)?;
-            let found = space
-                .dir
-                .entries(&below, NAMES_MAX)
-                .map_err(|_| Problem::missing("no such folder in the workspace"))?;
+            let text = text_of(&below);
+            let (dir, at) = space.place(&text).map_err(|_| no_folder())?;
+            let found = dir.entries(at, NAMES_MAX).map_err(|_| no_folder())?;
             let mut entries: Vec<FolderEntry> =
-                found.iter().filter_map(|entry| listed(&space, &path, entry)).collect();
+                found.iter().filter_map(|entry| listed(&space, &dir, (&path, at), entry)).collect();
+            if path == ".ralph" {
+                entries.retain(|entry| entry.name != "iterations");
+                entries.push(FolderEntry {
+                    name: "iterations".to_owned(),
+                    kind: "folder",
+                    size: None,
+                    writable: false,
+                });
+            }
             entries.sort_by(|a, b| (a.kind != "folder", &a.name).cmp(&(b.kind != "folder", &b.name)));
             Ok(Folder { path, entries })
         })
@@ -202,7 +262,17 @@ pub(crate) async fn folder(
     Ok(Json(folder))
 }
 
-fn listed(space: &Workspace, folder: &str, entry: &ralph_loop_safe_fs::Entry) -> Option<FolderEntry> {
+fn no_folder() -> Problem {
+    Problem::missing("no such folder in the workspace")
+}
+
+/// An entry of `folder`, which is `at` in `dir`.
+fn listed(
+    space: &Workspace,
+    dir: &SafeDir,
+    (folder, at): (&str, &str),
+    entry: &ralph_loop_safe_fs::Entry,
+) -> Option<FolderEntry> {
     let name = entry.name.to_str()?.to_owned();
     let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
     shown_path(&path).ok()?;
@@ -215,7 +285,8 @@ fn listed(space: &Workspace, folder: &str, entry: &ralph_loop_safe_fs::Entry) ->
         Kind::Link => "link",
         Kind::Special => return None,
     };
-    let size = (kind == "file").then(|| space.dir.facts(&path).map_or(0, |facts| facts.length));
+    let inside = FilePath::new(at).join(&name);
+    let size = (kind == "file").then(|| dir.facts(&inside).map_or(0, |facts| facts.length));
     Some(FolderEntry { writable: space.is_writable(&path), name, kind, size })
 }
 

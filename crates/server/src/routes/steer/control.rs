@@ -11,6 +11,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use ralph_loop_app::config::model_access;
 use ralph_loop_app::read::facts::RunSnapshot;
+use ralph_loop_app::steering::diagnosis;
 use ralph_loop_core::handle::{ControlOutcome, RunHandle};
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::control::{BudgetChange, Control};
@@ -296,21 +297,9 @@ impl Steering {
             return Err(Problem::conflict("no doctor has read this run yet").hint("`diagnose` asks one"));
         };
         let from = format!("doctor, applied by {}", self.caller.actor());
-        let mut sent = Vec::new();
-        let mut last = None;
-        for control in found.controls(&state.spec.task.text) {
-            sent.push(control.name());
-            last = Some(ralph_loop_journal::inbox::send(&self.entry().run_dir(), &from, control)?.id);
-        }
-        let outcome = match (&last, self.driven) {
-            (Some(letter), true)
-                if self.handle.wait_for_outcome(letter, ANSWER_TIMEOUT)? == ControlOutcome::Received =>
-            {
-                "received"
-            }
-            _ => "saved",
-        };
-        Ok(ControlAnswer { letter: last, outcome, sent })
+        let sent = diagnosis::apply(&self.handle, &self.server.app, self.entry(), state, &found, &from)?;
+        let outcome = if self.driven && sent.received { "received" } else { "saved" };
+        Ok(ControlAnswer { letter: sent.last, outcome, sent: sent.sent })
     }
 }
 

@@ -71,7 +71,7 @@ pub(crate) async fn diagnosis(
             });
             let at = reading.state.stuck.diagnosed_at;
             let heading = format!("After {} iterations.", at.unwrap_or_default());
-            let controls = report.controls(&reading.state.spec.task.text);
+            let controls = report.controls(reading.state.spec.task.file_text());
             Ok(DiagnosisAnswer {
                 markdown: Some(report.markdown(&heading)),
                 controls: controls.iter().map(|control| control.name()).collect(),

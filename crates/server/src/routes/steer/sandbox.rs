@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use ralph_loop_protocol::display::view::SandboxView;
 use ralph_loop_protocol::event::EventBody;
 use ralph_loop_protocol::id::Seq;
+use ralph_loop_task::config::Isolation;
 use serde::Serialize;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -93,6 +94,8 @@ pub(crate) async fn sandbox(
                 let sandbox = &spec.settings.sandbox;
                 let sandboxes = run.view().spent.sandboxes;
                 let elsewhere = sandbox.provider().is_elsewhere();
+                // A local sandbox has a separate network, and its servers end with the run's process.
+                let is_reachable = elsewhere || spec.settings.isolation != Isolation::Bwrap;
                 let isolation = serde_json::to_value(spec.settings.isolation).unwrap_or_default();
                 SandboxAnswer {
                     provider: sandbox.provider().as_str().to_owned(),
@@ -105,7 +108,10 @@ pub(crate) async fn sandbox(
                         memory_mb: sandbox.memory_gib.map(|gib| gib * 1024.0),
                         disk_gb: sandbox.disk_gib,
                     },
-                    previews: previews(&dir, elsewhere, &sandboxes),
+                    previews: match reading.driver.is_some() && is_reachable {
+                        true => previews(&dir, elsewhere, &sandboxes),
+                        false => Vec::new(),
+                    },
                     sandboxes,
                     screenshots,
                     refused,

@@ -80,7 +80,7 @@ fn read(server: &Server, entry: &Registration) -> Result<(TaskAnswer, RunSnapsho
             _ => None,
         }
     });
-    let text = task.raw.clone().unwrap_or_else(|| task.text.clone());
+    let text = task.file_text().to_owned();
     // A pending edit counts, because the next edit must build on it. The mark stays when the run accepts it.
     let mark = Digest::of(pending.as_deref().unwrap_or(&text).as_bytes());
     let answer = TaskAnswer {

@@ -25,7 +25,7 @@ use std::time::Duration;
   ralph deploy daytona
   ralph deploy daytona --env ANTHROPIC_API_KEY
   ralph deploy daytona --rm
-Needs DAYTONA_API_KEY. The sandbox costs money until you delete it with `--rm`.")]
+Needs DAYTONA_API_KEY, which the dashboard gets for the sandboxes of its runs. Its sandbox costs money until you delete it with `--rm`.")]
 pub struct DaytonaArgs {
     /// Delete the deployment
     #[arg(long)]
@@ -37,7 +37,7 @@ pub struct DaytonaArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "rm")]
     pub env: Vec<String>,
     /// Port in the sandbox
-    #[arg(long, value_name = "PORT", default_value_t = 8787, conflicts_with = "rm")]
+    #[arg(long, value_name = "PORT", default_value_t = 8000, conflicts_with = "rm")]
     pub port: u16,
     /// Image or snapshot [default: Daytona's own]
     #[arg(long, value_name = "IMAGE", conflicts_with = "rm")]
@@ -48,6 +48,9 @@ pub struct DaytonaArgs {
 const RUN: &str = "dashboard";
 /// Folder in the sandbox.
 const FOLDER: &str = ".ralph-server";
+/// Variables that the dashboard gets without being named: it creates sandboxes for its runs.
+const OWN: &[&str] = &["DAYTONA_API_KEY", "DAYTONA_API_URL", "DAYTONA_SERVER_URL", PROVIDER];
+const PROVIDER: &str = "RALPH_DEFAULT_PROVIDER";
 /// Timeout of one step.
 const STEP: Duration = Duration::from_secs(60);
 /// Upload size per request.
@@ -124,7 +127,15 @@ fn given(env: &Environment, args: &DaytonaArgs) -> Result<Vec<(String, String)>,
         })?;
         Ok((name.clone(), value))
     };
-    args.env.iter().map(value).collect()
+    let mut given = args.env.iter().map(value).collect::<Result<Vec<_>, CommandError>>()?;
+    // Its runs work in sandboxes of their own, beside it.
+    let own = OWN.iter().filter(|name| !args.env.iter().any(|known| known == *name));
+    let own: Vec<_> = own.filter_map(|name| Some(((*name).to_owned(), env.vars().filled(name)?))).collect();
+    given.extend(own);
+    if !given.iter().any(|(name, _)| name == PROVIDER) {
+        given.push((PROVIDER.to_owned(), "daytona".to_owned()));
+    }
+    Ok(given)
 }
 
 /// Uploads the program and a new token, and checks that it runs.
@@ -249,5 +260,32 @@ impl ExecSink for CommandOutput {
     }
     fn poll(&mut self) -> ControlFlow<StopCause> {
         ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dashboard_can_create_sandboxes_for_its_runs() {
+        let args = |env: &[&str]| DaytonaArgs {
+            rm: false,
+            binary: None,
+            env: env.iter().map(|name| (*name).to_owned()).collect(),
+            port: 8000,
+            image: None,
+        };
+        let given = |vars: &[(&str, &str)], named: &[&str]| {
+            let env = Environment::new(vars.iter().copied().collect(), "/");
+            super::given(&env, &args(named)).map(|given| {
+                given.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
+            })
+        };
+        let key = ("DAYTONA_API_KEY", "k");
+        assert_eq!(given(&[key], &[]).unwrap(), ["DAYTONA_API_KEY=k", "RALPH_DEFAULT_PROVIDER=daytona"]);
+        let chosen = given(&[key, ("RALPH_DEFAULT_PROVIDER", "e2b"), ("A", "1")], &["A"]).unwrap();
+        assert_eq!(chosen, ["A=1", "DAYTONA_API_KEY=k", "RALPH_DEFAULT_PROVIDER=e2b"]);
+        assert!(given(&[key], &["A"]).is_err());
     }
 }

@@ -60,7 +60,43 @@ fn notes_and_guardrails_are_append_only() {
     put(&format!("{text}\n\nNever touch the build.\n")).is(200);
     let rules = server.get(&format!("/runs/{run}/guardrails")).is(200);
     assert!(rules.text().contains("Never touch the build."), "{}", rules.text());
+    let grow = |path: &str, more: &str| {
+        let before = server.get(path).is(200);
+        let text = format!("{}\n\n{more}\n", before.json()["text"].as_str().unwrap().trim_end());
+        let mark = [("If-Match", before.header("etag").unwrap())];
+        server.send(&server.token, "PUT", path, &mark, Some(&json!({ "text": text }))).is(200);
+        server.get(path).is(200).json()["text"].as_str().unwrap().to_owned()
+    };
+    let rule = "### guardrail: no sudo\n- trigger: always\n- instruction: never use it\n- added_after: iteration 1\n- evidence: it asks for a password";
+    let rules = grow(&path, rule);
+    assert!(rules.contains(&format!("\n\n{rule}\n")), "a rule in the file's form stays as it is: {rules}");
+    let notes = grow(&format!("/runs/{run}/files/.ralph/notes.md"), "The port is 8123.");
+    assert!(notes.contains("The port is 8123."), "{notes}");
     repo.ralph(&["cancel", &run]).exits(0);
+}
+
+#[test]
+fn files_of_iterations_and_logs_are_read_where_the_engine_keeps_them() {
+    let env = machine();
+    let repo = TestRepo::with_task(&env);
+    repo.stub("printf work > part.txt", "grep -q work part.txt");
+    let run = detached(&repo, &["--worktree"]);
+    let server = Served::start(&env, &repo.dir, &[]);
+    server.row_when(&run, "the end of the run", |row| row["status"] == "done");
+    let base = format!("/runs/{run}/files");
+    let text = |path: &str| {
+        server.get(&format!("{base}/{path}")).is(200).json()["text"].as_str().unwrap().to_owned()
+    };
+    assert!(text(".ralph/iterations/1/prompt.md").contains("# How you work"));
+    assert!(text(&format!(".ralph/runs/{run}/iterations/1/git_diff.patch")).contains("part.txt"));
+    assert!(text(".ralph/activity.log").contains("iteration 1:"));
+    assert_eq!(text(".ralph/errors.log"), "", "nothing failed");
+    let listed = server.get(&format!("{base}?path=.ralph/iterations/1")).is(200).text();
+    assert!(listed.contains("metrics.json"), "{listed}");
+    for hidden in ["git", "lock", "inbox.jsonl", "../../seals", "iterations/../inbox.jsonl"] {
+        let reply = server.get(&format!("{base}/.ralph/runs/{run}/{hidden}"));
+        assert!(reply.status >= 400, "{hidden}: {}", reply.text());
+    }
 }
 
 #[test]

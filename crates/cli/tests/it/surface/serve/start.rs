@@ -109,7 +109,9 @@ fn queued_runs_survive_a_restart() {
     let server = Served::start(&env, &repo.dir, &["--jobs", "1"]);
     let id = |reply: Value| reply["id"].as_str().unwrap().to_owned();
     let first = id(server.post("/runs", &sentence(&repo, "One")).is(201).json());
-    let second = id(server.post("/runs", &sentence(&repo, "Two")).is(201).json());
+    let second = server.post("/runs", &sentence(&repo, "Two")).is(201).json();
+    assert_eq!((&second["status"], &second["max_iterations"]), (&json!("queued"), &json!(5)), "{second}");
+    let second = id(second);
     let third = id(server.post("/runs", &sentence(&repo, "Three")).is(201).json());
     let waiting = server.row_when(&second, "the queue", |row| row["status"] == "queued");
     assert_eq!(waiting["queued"], 1, "{waiting}");

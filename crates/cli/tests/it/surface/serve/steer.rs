@@ -65,7 +65,8 @@ fn run_modes_limit_controls() {
         &[("PROMPT.md", "# Do the work\n\nWrite `part.txt`.\n"), ("Makefile", "lint:\n\t@echo linted\n")],
     );
     repo.stub(&waiting_script(&repo), "echo checked; grep -q work part.txt");
-    let debug = detached(&repo, &["--mode", "debug", "--worktree"]);
+    let checks = ["--verify", "echo checked; grep -q work part.txt", "--verify", "make lint"];
+    let debug = detached(&repo, &[&["--mode", "debug", "--worktree"], &checks[..]].concat());
     let plain = detached(&repo, &["--worktree", "--new"]);
     let server = Served::start(&env, &repo.dir, &[]);
     server.row_when(&debug, "the run at work", |row| row["status"] == "working" && row["mode"] == "debug");
@@ -79,8 +80,10 @@ fn run_modes_limit_controls() {
     assert!(tests["results"][0]["exit_code"].as_i64().is_some_and(|code| code != 0), "{tests}");
     let lint = run(&debug, "lint").is(200).json();
     assert!(lint["results"][0]["output"].as_str().unwrap().contains("linted"), "{lint}");
+    assert_eq!(lint["results"][0]["command"], "make lint");
     run(&debug, "typecheck").is(422);
-    assert!(run(&debug, "logs").is(200).json()["results"].as_array().is_some());
+    let logs = run(&debug, "logs").is(200).json();
+    assert_eq!(logs["results"][0]["command"], "activity.log", "{logs}");
     let config = repo.ralph(&["run", "--mode", "free"]).exits(2);
     assert!(config.stderr.contains("autonomous"), "{}", config.stderr);
     for id in [&debug, &plain] {
