@@ -31,7 +31,7 @@ pub(crate) fn useful_lines(output: &str, root: &Path) -> Vec<String> {
     if found.is_empty() {
         return last_lines(output);
     }
-    // Each check has a folder of its own, which says nothing.
+    // Each check has a separate folder, whose path says nothing.
     let root = format!("{}/", root.display());
     found.iter().map(|line| head(&sanitize::line(&line.replace(&root, "")), LINE_MAX).to_owned()).collect()
 }

@@ -52,7 +52,7 @@ fn forgotten_promise_is_asked_for_once_in_the_same_iteration() {
                 return completed(answer);
             }
             write(sandbox, "result.txt", "done\n");
-            completed(if request.iteration == 1 { "Shall I go on?" } else { PROMISE })
+            completed(if request.iteration == 1 { "Shall I continue?" } else { PROMISE })
         });
         machine.continues = true;
         let result = machine.run();
@@ -64,7 +64,7 @@ fn forgotten_promise_is_asked_for_once_in_the_same_iteration() {
     // Failing checks are never asked about.
     let mut failing = Machine::new(|_, sandbox| {
         write(sandbox, "result.txt", "half\n");
-        completed("Shall I go on?")
+        completed("Shall I continue?")
     });
     failing.continues = true;
     failing.run();

@@ -107,7 +107,7 @@ mod tests {
             of(home.join(".m2/repository"), ".m2/repository", "2", &[]),
         ];
         assert_eq!(found, want);
-        // A variable that names the home, or a folder around it, is no cache.
+        // A variable that names the home, or a folder around it, doesn't count.
         let found = caches(&home, layers, |name| (name == "PIP_CACHE_DIR").then_some(home.as_os_str()));
         assert!(found.iter().all(|cache| cache.from != home), "{found:?}");
     }
