@@ -1,6 +1,7 @@
 //! Asks a session that forgot its promise, in the same iteration: finished work needs no further session.
 
 use crate::error::DriveError;
+use crate::record::integrity;
 use crate::record::recorder::Recorder;
 use crate::run::Run;
 use crate::steps::recover;
@@ -55,6 +56,8 @@ pub(crate) fn ask(run: &mut Run, iteration: u32) -> Result<bool, DriveError> {
         protected: &[],
         folder: &folder,
     };
+    run.ledger.check_lease()?;
+    let watch = integrity::watch_files(&run.ledger);
     let log = run.ledger.open_log(&folder.join("promise.log"))?;
     let actions = run.ledger.file(&folder.join("promise.jsonl"))?;
     let agent = &*run.ports.agents[at];
@@ -62,6 +65,7 @@ pub(crate) fn ask(run: &mut Run, iteration: u32) -> Result<bool, DriveError> {
     let report = agent.continue_session(&request, &*run.ports.sandbox, &mut recorder);
     recorder.finish()?;
     let Some(report) = report? else { return Ok(false) };
+    integrity::check_files(&mut run.ledger, &watch)?;
     // Only the checked files count.
     if let Some(tree) = run.state.work.tree.clone() {
         recover::go_back(run, &tree)?;
