@@ -4,7 +4,7 @@ use super::EventBody;
 
 impl EventBody {
     /// How many kinds this version knows.
-    pub const KINDS: usize = 56;
+    pub const KINDS: usize = 57;
 
     /// The kind in the journal.
     pub fn kind(&self) -> &'static str {
