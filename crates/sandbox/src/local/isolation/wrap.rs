@@ -198,6 +198,11 @@ impl Runtime {
             told.push(("TMPDIR".into(), self.spec.folder.join("tmp").to_string_lossy().into_owned()));
             told.push(("HOME".into(), self.run_home.to_string_lossy().into_owned()));
         }
+        // The system's Ruby would install gems next to its own, where commands can't write.
+        if !self.spec.pass_env.iter().any(|name| name == "GEM_HOME") {
+            let home = if landlock { &self.run_home } else { &self.home };
+            told.push(("GEM_HOME".into(), home.join(".local/share/gem/ruby").to_string_lossy().into_owned()));
+        }
         let given = |name: &OsStr| told.iter().any(|(other, _)| name == other.as_str());
         let mut env: Vec<(OsString, OsString)> = env::passed(&self.spec, inherited, agent)
             .into_iter()
