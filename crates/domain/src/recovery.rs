@@ -4,7 +4,7 @@
 //! one, every rung is tried once and gets a few iterations to work. After the last rung `ralph` asks the user, or the run
 //! ends: if the policy says so, or after too many stuck phases in a row.
 
-use crate::state::RunState;
+use crate::state::{IterationSummary, RunState};
 use crate::stuck::Signals;
 use jiff::{SignedDuration, Timestamp};
 use ralph_loop_protocol::display::text;
@@ -27,6 +27,8 @@ pub const BREAKER: u32 = 3;
 const BREAKER_REST: i64 = 60;
 /// Its longest rest, in seconds.
 const BREAKER_REST_MAX: i64 = 1800;
+/// Characters of what a session said that are shown.
+const TRIED_MAX: usize = 120;
 /// An agent that hasn't worked in this many iterations counts as untried.
 const FRESH_EYES: usize = 4;
 
@@ -139,7 +141,16 @@ pub fn notice_signals(
     let rested = state.stuck.rung.map_or(0, iterations_allowed);
     if loop_score >= settings.gutter_score {
         let due = state.stuck.rung.is_none() || iteration >= state.stuck.rung_at + rested;
-        return if due { vec![EventBody::Gutter { iteration, loop_score, evidence }] } else { Vec::new() };
+        let tried = last_words(state).map(|(before, said)| {
+            format!("iteration {}: {}", before.iteration, text::one_line(said, TRIED_MAX))
+        });
+        let mut tried: Vec<String> = tried.collect();
+        tried.reverse();
+        return if due {
+            vec![EventBody::Gutter { iteration, loop_score, evidence, tried }]
+        } else {
+            Vec::new()
+        };
     }
     let fresh: Vec<_> =
         signals.kinds().into_iter().filter(|kind| !state.stuck.noticed.contains(kind)).collect();
@@ -170,17 +181,17 @@ pub fn breaker(state: &RunState, agent: &AgentName, now: Timestamp) -> Option<Ev
     })
 }
 
+/// What the last three sessions said, the newest first.
+fn last_words(state: &RunState) -> impl Iterator<Item = (&IterationSummary, &str)> {
+    let last = state.iterations.history.iter().rev().take(3);
+    last.filter(|before| !before.message.is_empty()).map(|before| (before, before.message.as_str()))
+}
+
 /// What a rung tells the next session.
 pub fn words(state: &RunState, rung: Rung) -> String {
     let evidence = state.stuck.gutter.as_ref().map(|g| g.evidence.join("; ")).unwrap_or_default();
-    let tried: Vec<String> = state
-        .iterations
-        .history
-        .iter()
-        .rev()
-        .take(3)
-        .filter(|i| !i.message.is_empty())
-        .map(|i| format!("- iteration {} ({}): {}", i.iteration, i.agent, i.message))
+    let tried: Vec<String> = last_words(state)
+        .map(|(before, said)| format!("- iteration {} ({}): {said}", before.iteration, before.agent))
         .collect();
     match rung {
         Rung::Nudge => format!(

@@ -254,7 +254,7 @@ export type RunEvent = {
        * Leftover processes that were ended.
        */
       survivors?: number;
-      usage: Usage3;
+      usage: Usage4;
     }
   | ActionStarted1
   | ActionFinished1
@@ -477,6 +477,10 @@ export type RunEvent = {
        * The score.
        */
       loop_score: number;
+      /**
+       * What the last sessions said that they did, the newest last.
+       */
+      tried?: string[];
     }
   | {
       context?: StuckDetails1;
@@ -524,6 +528,7 @@ export type RunEvent = {
     }
   | Diagnosed1
   | Criticised1
+  | PromiseAsked1
   | WentBack1
   | ((
       | {
@@ -1766,6 +1771,57 @@ export interface PrWritten {
   why: "opened" | "progress" | "proven" | "asked" | "stopped";
 }
 /**
+ * A session whose checks pass was asked for the promise that it left out, in the same iteration.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "promise_asked".
+ */
+export interface PromiseAsked {
+  /**
+   * Its agent.
+   */
+  agent: string;
+  /**
+   * What it says is left, if it doesn't.
+   */
+  answer?: string;
+  /**
+   * How long it took.
+   */
+  duration_ms: number;
+  /**
+   * Its iteration.
+   */
+  iteration: number;
+  /**
+   * Whether it says that the task is done.
+   */
+  promised: boolean;
+  usage: Usage2;
+}
+/**
+ * What the question used.
+ */
+export interface Usage2 {
+  /**
+   * How the cost is known.
+   */
+  basis: "reported" | "estimated" | "unknown";
+  /**
+   * Cost, if known.
+   */
+  cost?: number;
+  /**
+   * The model that the agent reported.
+   */
+  model?: string;
+  /**
+   * Savings by cache reads against the price of fresh input, less the cost of cache writes.
+   */
+  saved?: number;
+  tokens?: Tokens;
+}
+/**
  * Changed tests were accepted.
  *
  * This interface was referenced by `undefined`'s JSON-Schema
@@ -2235,7 +2291,7 @@ export interface Tokens1 {
  * This interface was referenced by `undefined`'s JSON-Schema
  * via the `definition` "usage".
  */
-export interface Usage2 {
+export interface Usage3 {
   /**
    * How the cost is known.
    */
@@ -2358,7 +2414,7 @@ export interface BaselineChecks1 {
 /**
  * Tokens and cost.
  */
-export interface Usage3 {
+export interface Usage4 {
   /**
    * How the cost is known.
    */
@@ -2623,6 +2679,12 @@ export interface Diagnosed1 {
  */
 export interface Criticised1 {
   kind: "criticised";
+}
+/**
+ * A session was asked for the promise that it left out.
+ */
+export interface PromiseAsked1 {
+  kind: "promise_asked";
 }
 /**
  * Files were restored to an earlier tree of the run.

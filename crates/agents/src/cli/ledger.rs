@@ -19,6 +19,11 @@ struct Total {
 }
 
 impl Ledger {
+    /// The session that ended last, if it can be continued.
+    pub(crate) fn last(&self) -> Option<String> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).back().map(|(id, _)| id.clone())
+    }
+
     /// The usage since the last total of `session`; all of it for a new one.
     ///
     /// A smaller total than before means that the CLI started over, so it counts as is. After a restart of the engine

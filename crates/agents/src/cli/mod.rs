@@ -25,12 +25,12 @@ use crate::session_hooks::SessionHooks;
 use jiff::{SignedDuration, Timestamp};
 use ralph_loop_domain::ports::{
     Agent, AgentRequests, ExecOutcome, ExecRequest, ExecSink, ReleaseWhen, Sandbox, SandboxError,
-    SessionReport, SessionRequest, SessionSink, StopCause, Stream,
+    SessionReport, SessionRequest, SessionSink, Stdin, StopCause, Stream,
 };
 use ralph_loop_protocol::event::SessionEnd;
 use ralph_loop_protocol::id::AgentName;
 use ralph_loop_protocol::money::Usage;
-use ralph_loop_task::config::{AgentConfig, OutputFormat};
+use ralph_loop_task::config::{AgentConfig, OutputFormat, PromptMode};
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -128,8 +128,8 @@ impl CliAgent {
         sink: &mut dyn SessionSink,
     ) -> Result<SessionReport, SandboxError> {
         self.run(request, sandbox, sink, |exec| {
-            if matches!(exec.stdin, ralph_loop_domain::ports::Stdin::File(_)) {
-                exec.stdin = ralph_loop_domain::ports::Stdin::Bytes(request.prompt.as_bytes().to_vec());
+            if matches!(exec.stdin, Stdin::File(_)) {
+                exec.stdin = Stdin::Bytes(request.prompt.as_bytes().to_vec());
             }
         })
     }
@@ -222,6 +222,25 @@ impl Agent for CliAgent {
         sink: &mut dyn SessionSink,
     ) -> Result<SessionReport, SandboxError> {
         self.run(request, sandbox, sink, |_| {})
+    }
+
+    fn continue_session(
+        &self,
+        request: &SessionRequest<'_>,
+        sandbox: &dyn Sandbox,
+        sink: &mut dyn SessionSink,
+    ) -> Result<Option<SessionReport>, SandboxError> {
+        let stdin = request.config.prompt_mode == PromptMode::Stdin;
+        let cli = presets::preset_of(&request.config.command_argv).filter(|_| stdin);
+        let Some((cli, id)) = cli.zip(self.ledger.last()) else { return Ok(None) };
+        if !start::can_continue(cli) {
+            return Ok(None);
+        }
+        let report = self.run(request, sandbox, sink, |exec| {
+            start::continue_with(cli, &mut exec.argv, &id);
+            exec.stdin = Stdin::Bytes(request.prompt.as_bytes().to_vec());
+        });
+        report.map(Some)
     }
 
     /// Keeps nothing alive between sessions.

@@ -65,6 +65,25 @@ pub(super) fn arguments(cli: &str, root: &Path, cwd: &Path, user: &UserSide) -> 
     }
 }
 
+/// Whether the CLI can continue a session by its id.
+pub(super) fn can_continue(cli: &str) -> bool {
+    matches!(cli, "claude" | "codex")
+}
+
+/// Turns the start of a session into the continuation of the session `id`.
+pub(super) fn continue_with(cli: &str, argv: &mut Vec<String>, id: &str) {
+    let id = id.to_owned();
+    match cli {
+        "claude" => drop(argv.splice(1..1, ["--resume".to_owned(), id])),
+        // `codex exec … resume ID -`: the prompt comes last.
+        "codex" => {
+            let at = argv.iter().rposition(|word| word == "-").unwrap_or(argv.len());
+            argv.splice(at..at, ["resume".to_owned(), id]);
+        }
+        _ => {}
+    }
+}
+
 /// The variables that a session is started with.
 pub(super) fn variables(cli: &str, user: &UserSide) -> Vec<(String, String)> {
     let own: &[(&str, &str)] = match cli {
@@ -101,6 +120,18 @@ mod tests {
         let folder = |below: &str| format!(r#""/home/a \"b\"/repo{below}"={{trust_level="untrusted"}}"#);
         let folders = [folder("/packages/api"), folder("/packages"), folder("")].join(",");
         assert_eq!(line("codex", &UserSide::default()), format!("-c projects={{{folders}}}"));
+    }
+
+    #[test]
+    fn sessions_are_continued_by_their_id() {
+        let of = |cli: &str, line: &str| {
+            let mut argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            continue_with(cli, &mut argv, "7-a");
+            argv.join(" ")
+        };
+        assert_eq!(of("claude", "/bin/claude -p --model x"), "/bin/claude --resume 7-a -p --model x");
+        assert_eq!(of("codex", "codex exec --json - --model x"), "codex exec --json resume 7-a - --model x");
+        assert!(!can_continue("gemini"));
     }
 
     #[test]

@@ -193,9 +193,14 @@ fn policy_of(needs: SandboxNeeds, workspace: &Path, refusals: &Refusals) -> Egre
     }
     let refusals = refusals.clone();
     policy.on_refusal = Some(Arc::new(move |refusal: &EgressRefusal| {
-        let EgressRefusal { kind, host, port, reason } = refusal;
+        let EgressRefusal { kind, host, port, reason, allow } = refusal;
         match kind {
-            EgressKind::Refused => refusals.add(host, *port, reason),
+            EgressKind::Refused => match allow {
+                Some(rule) => {
+                    refusals.add(host, *port, &format!("{reason}; `--allow-host {rule}` allows it"))
+                }
+                None => refusals.add(host, *port, reason),
+            },
             EgressKind::Unresolved => refusals.note(&format!("no connection to {host}:{port}: {reason}")),
             EgressKind::Private => {
                 refusals.note(&format!("{host}:{port} is reached, because you allowed it by name: {reason}"));

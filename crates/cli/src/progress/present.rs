@@ -120,7 +120,7 @@ impl Terminal {
         let room = columns().saturating_sub(SESSION).max(20);
         let failures = &mut self.failures;
         let lines = details_unless(event, &mut |check, lines| {
-            let known = lines.iter().map(|line| without_thread(line)).collect::<Vec<_>>();
+            let known = lines.iter().map(|line| without_run(line)).collect::<Vec<_>>();
             failures.insert(check.to_owned(), known.clone()).is_some_and(|before| before == known)
         });
         for line in lines {
@@ -130,12 +130,20 @@ impl Terminal {
     }
 }
 
-/// A panic's line without its thread's number, which differs in each run.
-fn without_thread(line: &str) -> String {
-    match (line.find("' ("), line.find(") panicked at")) {
-        (Some(from), Some(to)) if from < to => format!("{}{}", &line[..=from], &line[to + 1..]),
-        _ => line.to_owned(),
-    }
+/// A line without what differs in each run: the number of a panic's thread, and how long a test took.
+fn without_run(line: &str) -> String {
+    let mut parts = line.split(" (");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |line, part| match part.split_once(')') {
+        Some((inside, rest)) if is_number(inside.trim_end_matches(|c: char| "µms ".contains(c))) => {
+            line + rest
+        }
+        _ => line + " (" + part,
+    })
+}
+
+fn is_number(text: &str) -> bool {
+    text.parse::<f64>().is_ok()
 }
 
 impl Drop for Terminal {

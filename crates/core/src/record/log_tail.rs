@@ -26,12 +26,14 @@ pub(crate) fn read_tail(path: &Path, max: u64) -> String {
 }
 
 /// The lines of a failed check's output that say why: its first assertion, else its end.
-pub(crate) fn useful_lines(output: &str) -> Vec<String> {
+pub(crate) fn useful_lines(output: &str, root: &Path) -> Vec<String> {
     let found = first_assertion(output);
     if found.is_empty() {
         return last_lines(output);
     }
-    found.iter().map(|line| head(&sanitize::line(line), LINE_MAX).to_owned()).collect()
+    // Each check has a separate folder, whose path says nothing.
+    let root = format!("{}/", root.display());
+    found.iter().map(|line| head(&sanitize::line(&line.replace(&root, "")), LINE_MAX).to_owned()).collect()
 }
 
 /// The last meaningful lines of an output, bounded and sanitized.

@@ -5,7 +5,7 @@ use crate::handover::pr;
 use crate::record::log_tail::read_tail;
 use crate::record::{changelog, receipt, resources};
 use crate::run::Run;
-use crate::steps::{checkpoint, claims, consult, recover, stuck_signals};
+use crate::steps::{checkpoint, claims, consult, promise, recover, stuck_signals};
 use ralph_loop_domain::budget_warning::budget_warnings;
 use ralph_loop_domain::ports::ReleaseWhen;
 use ralph_loop_domain::state::{Current, RunState, proof_failure};
@@ -27,6 +27,10 @@ pub(crate) fn judge(run: &mut Run) -> Result<(), DriveError> {
     let iteration = current.iteration;
     let folder = run.ledger.iteration_dir(iteration)?;
     let verdict = decide::judge(&run.ledger.state);
+    // With a promise more checks may be due.
+    if verdict == Verdict::NotPromised && run.state.lacks_only_promise() && promise::ask(run, iteration)? {
+        return Ok(());
+    }
     if current.outdated && current.session.as_ref().is_some_and(|session| session.promised) {
         run.notice(
             "the task was edited during this session: its promise doesn't count, and the next session works on the new text"

@@ -7,6 +7,7 @@ pub(crate) mod consult;
 mod finish;
 mod judge;
 pub(crate) mod prepare;
+mod promise;
 pub(crate) mod prove;
 mod publish;
 mod recover;

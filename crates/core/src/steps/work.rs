@@ -201,7 +201,7 @@ fn needs_tree_check(report: &SessionReport, format: OutputFormat) -> bool {
 }
 
 /// A session's cost: the agent's report, or the price list's estimate if that is higher.
-fn priced(mut usage: Usage, pricing: Option<&Pricing>) -> Usage {
+pub(super) fn priced(mut usage: Usage, pricing: Option<&Pricing>) -> Usage {
     let (Some(tokens), Some(model), Some(pricing)) = (&usage.tokens, &usage.model, pricing) else {
         return usage;
     };

@@ -43,6 +43,35 @@ fn a_run_ends_when_the_checks_pass_and_not_when_the_agent_says_so() {
 }
 
 #[test]
+fn forgotten_promise_is_asked_for_once_in_the_same_iteration() {
+    let asked = |answer: &'static str| {
+        let mut machine = Machine::new(move |request, sandbox| {
+            if request.prompt.starts_with("The required checks pass") {
+                // What it changes now was never checked.
+                write(sandbox, "result.txt", "undone\n");
+                return completed(answer);
+            }
+            write(sandbox, "result.txt", "done\n");
+            completed(if request.iteration == 1 { "Shall I continue?" } else { PROMISE })
+        });
+        machine.continues = true;
+        let result = machine.run();
+        let asked = machine.kinds().iter().filter(|kind| **kind == "promise_asked").count();
+        (result.reason, result.iterations, asked)
+    };
+    assert_eq!(asked("<promise>COMPLETE</promise>"), (EndReason::Completed, 1, 1));
+    assert_eq!(asked("The docs are missing."), (EndReason::Completed, 2, 1));
+    // Failing checks are never asked about.
+    let mut failing = Machine::new(|_, sandbox| {
+        write(sandbox, "result.txt", "half\n");
+        completed("Shall I continue?")
+    });
+    failing.continues = true;
+    failing.run();
+    assert!(!failing.kinds().contains(&"promise_asked"));
+}
+
+#[test]
 fn a_limit_is_waited_out_exactly_and_counts_neither_as_iteration_nor_as_stagnation() {
     let calls = AtomicU32::new(0);
     let machine = Machine::new(move |request, sandbox| {

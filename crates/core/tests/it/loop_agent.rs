@@ -38,7 +38,7 @@ fn builder(temp: &Path, session: Arc<Session>) -> LoopAgentBuilder {
     LoopAgent::builder()
         .workspace(MemoryWorkspace::new(&sandbox))
         .sandbox(sandbox)
-        .agent(FnAgent { name: AgentName::from("a"), session, tokens: vec!["to", "ken"] })
+        .agent(FnAgent { name: AgentName::from("a"), session, tokens: vec!["to", "ken"], continues: false })
         .task("# A task\n\nMake it done.")
         .repo(repo)
         .records(temp.join("records"))
@@ -47,7 +47,12 @@ fn builder(temp: &Path, session: Arc<Session>) -> LoopAgentBuilder {
 
 /// An agent with only a name.
 fn named(name: &str) -> FnAgent {
-    FnAgent { name: AgentName::from(name), session: Arc::new(two_sessions), tokens: Vec::new() }
+    FnAgent {
+        name: AgentName::from(name),
+        session: Arc::new(two_sessions),
+        tokens: Vec::new(),
+        continues: false,
+    }
 }
 
 fn grep() -> Completion {
@@ -365,7 +370,12 @@ fn another_process_takes_a_run_up_from_its_record() {
         builder
             .workspace(MemoryWorkspace::new(&sandbox))
             .sandbox(sandbox.clone())
-            .agent(FnAgent { name: AgentName::from("a"), session: Arc::clone(&session), tokens: Vec::new() })
+            .agent(FnAgent {
+                name: AgentName::from("a"),
+                session: Arc::clone(&session),
+                tokens: Vec::new(),
+                continues: false,
+            })
             .repo(temp.path().join("repo"))
             .records(temp.path().join("records"))
             .completion(grep())

@@ -34,6 +34,16 @@ pub trait Agent: Send {
         sandbox: &dyn Sandbox,
         sink: &mut dyn SessionSink,
     ) -> Result<SessionReport, SandboxError>;
+    /// Continues its last session with this prompt: the one way to ask about what it said. `None` if it can't.
+    fn continue_session(
+        &self,
+        request: &SessionRequest<'_>,
+        sandbox: &dyn Sandbox,
+        sink: &mut dyn SessionSink,
+    ) -> Result<Option<SessionReport>, SandboxError> {
+        let _ = (request, sandbox, sink);
+        Ok(None)
+    }
     /// Ends what the agent keeps alive between its sessions, as this moment requires. It has no default, because a
     /// proof relies on it.
     fn release_resources(&self, moment: ReleaseWhen);

@@ -8,6 +8,9 @@ use std::collections::BTreeSet;
 pub struct ExecTrace {
     /// Each step once, in no particular order.
     pub steps: BTreeSet<TraceStep>,
+    /// Ports on which a server of this machine listens and nothing in the sandbox, and to which it tried to connect.
+    #[serde(default)]
+    pub kept_out: BTreeSet<u16>,
 }
 
 impl ExecTrace {

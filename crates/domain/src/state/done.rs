@@ -92,6 +92,11 @@ impl RunFacts {
         red.into_iter().any(|name| required.contains(name) && self.passes_now(name) == Some(true))
     }
 
+    /// Whether the work is finished except for the promise, which the run requires.
+    pub fn lacks_only_promise(&self) -> bool {
+        self.spec.settings.completion == Completion::Promise && self.has_diff() && self.is_proven()
+    }
+
     /// How many iterations in a row, including the last, lacked only the claim that the task is done.
     pub fn unclaimed_iterations(&self) -> usize {
         if self.spec.settings.completion != Completion::Promise || !self.is_proven() {

@@ -55,7 +55,7 @@ fn notification_text_of_every_occasion() {
     let mut state = run();
     apply(&mut state, EventBody::RunCreated { spec: Digest::of(b"s"), title: "Fix the router".into() });
     let evidence = vec!["the same failure 3 times".to_owned(), "no change in 2 iterations".to_owned()];
-    apply(&mut state, EventBody::Gutter { iteration: 3, loop_score: 0.9, evidence });
+    apply(&mut state, EventBody::Gutter { iteration: 3, loop_score: 0.9, evidence, tried: Vec::new() });
     rest(&mut state);
     let needs = |reason, message: &str| EventBody::NeedsHuman { reason, message: message.into() };
     apply(&mut state, needs(HumanReason::AgentAsks, "a asks: which port?"));

@@ -45,6 +45,7 @@ fn stuck_runs_are_noticed_soon_and_healthy_ones_left_alone() {
     let share = |part: usize, of: usize| part as f64 / of as f64;
     let recall = share(delays.len(), runs.iter().filter(|run| run.onset.is_some()).count());
     let precision = share(delays.len(), delays.len() + false_alarms.len());
+    println!("{} runs: recall {recall:.3}, precision {precision:.3}", runs.len());
     assert!(recall >= 0.95, "recall {recall:.3}: {missed:?}");
     assert!(precision >= 0.98, "precision {precision:.3}: {false_alarms:?}");
     assert!(delays[delays.len() / 2] <= 4, "iterations from the onset to the alarm: {delays:?}");

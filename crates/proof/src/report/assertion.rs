@@ -10,7 +10,8 @@ const SEARCHED: usize = 4000;
 pub fn first_assertion(output: &str) -> Vec<&str> {
     let from = output.lines().count().saturating_sub(SEARCHED);
     let lines: Vec<&str> = output.lines().skip(from).map(str::trim_end).collect();
-    let found = [rust, pytest, node, go, expected_and_actual].into_iter().find_map(|runner| {
+    let runners = [rust, pytest, traceback, node, go, expected_and_actual];
+    let found = runners.into_iter().find_map(|runner| {
         let found = runner(&lines);
         (!found.is_empty()).then_some(found)
     });
@@ -52,11 +53,19 @@ fn pytest<'a>(lines: &[&'a str]) -> Vec<&'a str> {
 
 /// Node's test runner, mocha and similar: the error, `1 !== 2` or `expected` and `actual`, and the first frame.
 fn node<'a>(lines: &[&'a str]) -> Vec<&'a str> {
-    let start = lines.iter().position(|line| {
+    let thrown = |at: usize, line: &str| {
+        let below = |line: &&str| line.trim_start().starts_with("at ");
+        let error = line.split(": ").next().is_some_and(|name| name.ends_with("Error"));
+        // TAP says on the line before whose error it is; `|-` begins a block.
+        let tap = at > 0 && lines[at - 1].trim_start().starts_with("failureType: 'testCodeFailure'");
+        (error && lines.get(at + 1).is_some_and(below)) || (tap && !line.ends_with("|-"))
+    };
+    let start = lines.iter().enumerate().position(|(at, line)| {
         let line = line.trim_start();
         line.contains("AssertionError")
             || line.starts_with("Expected values to be")
             || line.starts_with("expect(received)")
+            || thrown(at, line)
     });
     let Some(start) = start else { return Vec::new() };
     let mut found = vec![lines[start]];
@@ -68,7 +77,8 @@ fn node<'a>(lines: &[&'a str]) -> Vec<&'a str> {
             break;
         }
         let side = ["expected:", "actual:", "Expected", "Received", "+ expected", "- Expected", "+ Received"];
-        let frame = (text.starts_with("at ") || text.starts_with("❯ ")) && is_own(text);
+        let in_stack = text.starts_with("at ") || text.starts_with("❯ ");
+        let frame = (in_stack || text.ends_with(')') && text.contains(" (/")) && is_own(text);
         let says = side.iter().any(|mark| text.starts_with(mark)) || text.contains(" !== ");
         if says || (frame && !std::mem::replace(&mut placed, frame)) {
             found.push(line);
@@ -98,24 +108,15 @@ fn go<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     std::iter::once(lines[start]).chain(told.into_iter().filter(|line| !line.trim().is_empty())).collect()
 }
 
-/// unittest, JUnit, minitest, RSpec, PHPUnit: a line with both sides, or two lines, and the last place before.
+/// JUnit, minitest, RSpec, PHPUnit: a line with both sides, or two lines.
 fn expected_and_actual<'a>(lines: &[&'a str]) -> Vec<&'a str> {
-    let both = |line: &str| {
-        let text = line.trim_start();
-        (text.starts_with("AssertionError") && text.contains(" != "))
-            || text.contains("but was")
-            || text.contains("Failed asserting that")
-    };
+    let both = |line: &str| line.contains("but was") || line.contains("Failed asserting that");
     let one = |line: &str| {
         let text = line.trim_start().to_ascii_lowercase();
         text.starts_with("expected: ") || text.starts_with("expected ")
     };
     let Some(at) = lines.iter().position(|line| both(line) || one(line)) else { return Vec::new() };
-    let place = lines[..at].iter().rev().take(20).find(|line| {
-        let line = line.trim_start();
-        line.starts_with("File \"") && is_own(line)
-    });
-    let mut found: Vec<&str> = place.into_iter().copied().chain([lines[at]]).collect();
+    let mut found = vec![lines[at]];
     if !both(lines[at]) {
         let other = |line: &&&str| {
             let text = line.trim_start().to_ascii_lowercase();
@@ -127,6 +128,23 @@ fn expected_and_actual<'a>(lines: &[&'a str]) -> Vec<&'a str> {
         }
     }
     found
+}
+
+/// A Python exception: the last place in the repo, its line, and the exception.
+fn traceback<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    // What unittest reports comes after what the tests print.
+    let is_report = |line: &&str| line.starts_with("FAIL: ") || line.starts_with("ERROR: ");
+    let report = &lines[lines.iter().position(is_report).unwrap_or(0)..];
+    let Some(start) = report.iter().position(|line| line.starts_with("Traceback (most recent call last)"))
+    else {
+        return Vec::new();
+    };
+    let rest = &report[start + 1..];
+    // Notes and underlines of a frame are indented, too.
+    let Some(end) = rest.iter().position(|line| !line.starts_with(' ')) else { return Vec::new() };
+    let place = rest[..end].iter().rposition(|line| line.trim_start().starts_with("File \"") && is_own(line));
+    let frame = place.map_or(&[][..], |at| &rest[at..(at + 2).min(end)]);
+    frame.iter().chain(&rest[end..=end]).copied().collect()
 }
 
 /// Whether a frame is in the repo, not in a runner or a library.
@@ -169,6 +187,20 @@ mod tests {
     }
 
     #[test]
+    fn thrown_errors_name_the_own_place() {
+        let tap = "not ok 1 - throws\n  ---\n  failureType: 'testCodeFailure'\n  error: 'no g here'\n  stack: |-\n    exports.g (/repo/inner.js:1:27)\n    Test.run (node:internal/test_runner/test:796:25)\n";
+        assert_eq!(of(tap), "  error: 'no g here'\n    exports.g (/repo/inner.js:1:27)");
+        let sides = "  failureType: 'testCodeFailure'\n  error: |-\n    Expected values to be strictly equal:\n    1 !== 2\n  stack: |-\n    TestContext.<anonymous> (/repo/calc.test.js:2:29)\n";
+        let want = "    Expected values to be strictly equal:\n    1 !== 2\n    TestContext.<anonymous> (/repo/calc.test.js:2:29)";
+        assert_eq!(of(sides), want);
+        let spec = "  TypeError: no g here\n      at exports.g (/repo/inner.js:1:27)\n      at Test.run (node:internal/x:7:2)\n";
+        assert_eq!(of(spec), "  TypeError: no g here\n      at exports.g (/repo/inner.js:1:27)");
+        let python = "ERROR: test_db (test_net.T)\nTraceback (most recent call last):\n  File \"/repo/test_net.py\", line 4, in test_db\n    connect()\n  File \"/usr/lib/python3.11/socket.py\", line 851, in create_connection\n    raise exceptions[0]\nConnectionRefusedError: [Errno 111] Connection refused\n\nRan 5 tests in 0.318s\n";
+        let want = "  File \"/repo/test_net.py\", line 4, in test_db\n    connect()\nConnectionRefusedError: [Errno 111] Connection refused";
+        assert_eq!(of(python), want);
+    }
+
+    #[test]
     fn go_shows_got_and_want_with_and_without_verbose() {
         let plain =
             "--- FAIL: TestAdd (0.00s)\n    calc_test.go:8: Add(2, 3) = -1, want 5\nFAIL\nexit status 1\n";
@@ -181,7 +213,8 @@ mod tests {
     #[test]
     fn other_runners_show_both_sides() {
         let unittest = "FAIL: test_adds (test_calc.T.test_adds)\nTraceback (most recent call last):\n  File \"/repo/test_calc.py\", line 6, in test_adds\n    self.assertEqual(add(2, 3), 5)\n  File \"/usr/lib/python3.12/unittest/case.py\", line 1, in x\nAssertionError: -1 != 5\n";
-        assert!(of(unittest).ends_with("AssertionError: -1 != 5"), "{}", of(unittest));
+        let want = "  File \"/repo/test_calc.py\", line 6, in test_adds\n    self.assertEqual(add(2, 3), 5)\nAssertionError: -1 != 5";
+        assert_eq!(of(unittest), want);
         let rspec = "  1) adds\n     Failure/Error: expect(add(2, 3)).to eq 5\n\n       expected: 5\n            got: -1\n";
         assert_eq!(of(rspec), "       expected: 5\n            got: -1");
         assert_eq!(of("error[E0308]: mismatched types\nexpected `i32`, found `u8`\n"), "");

@@ -3,7 +3,7 @@
 use super::{Moment, Tone};
 use crate::control::Control;
 use crate::display::text::{duration, one_line};
-use crate::event::{Criticised, Diagnosed, EventBody, Rung};
+use crate::event::{Criticised, Diagnosed, EventBody, PromiseAsked, Rung};
 use crate::money::{Usage, Usd};
 use std::time::Duration;
 
@@ -55,6 +55,17 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
         }
         EventBody::Criticised(Criticised { by, objections, usage, .. }) => {
             (Tone::Attention, format!("critic ({by}{}): {}", price(usage), one_line(objections, 300)))
+        }
+        EventBody::PromiseAsked(PromiseAsked { agent, promised, answer, usage, .. }) => {
+            let said = match promised {
+                true => "it says so".to_owned(),
+                false => format!("not yet: {}", one_line(answer, 200)),
+            };
+            let asked = format!(
+                "the checks pass without a promise; asked whether the task is done ({agent}{})",
+                price(usage)
+            );
+            (Tone::Muted, format!("{asked}: {said}"))
         }
         EventBody::ControlReceived { letter, .. } => {
             let said = match &letter.control {

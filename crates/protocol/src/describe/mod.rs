@@ -75,6 +75,7 @@ pub fn describe_in(event: &Event, zone: Option<&TimeZone>) -> Option<(Tone, Stri
         | EventBody::Mitigated { .. }
         | EventBody::Diagnosed(_)
         | EventBody::Criticised(_)
+        | EventBody::PromiseAsked(_)
         | EventBody::WentBack(_)
         | EventBody::ControlReceived { .. }
         | EventBody::ControlRefused { .. }
@@ -144,6 +145,7 @@ pub fn details_unless(event: &Event, was_shown: &mut dyn FnMut(&str, &[String]) 
     };
     match &event.body {
         EventBody::CheckFinished { result, .. } if !result.passed => of(&[result]),
+        EventBody::Gutter { tried, .. } if !tried.is_empty() => vec![format!("tried: {}", tried.join("; "))],
         EventBody::ProofFinished { question: Some(question), .. } => question.details(),
         EventBody::ProofFinished { refused, .. } => of(&refused.iter().collect::<Vec<_>>()),
         EventBody::Prepared { checks: Some(checks), .. } if checks.setup_failed.is_some() => {

@@ -91,7 +91,7 @@ fn at_the_start(checks: &BaselineChecks) -> String {
         .iter()
         .filter(|result| !result.passed)
         .map(|result| {
-            format!("{} ({})", result.name, one_line(result.why.as_deref().unwrap_or("failed"), 80))
+            format!("{} ({})", result.name, one_line(result.why.as_deref().unwrap_or("failed"), 240))
         })
         .collect();
     match failing.as_slice() {

@@ -1,6 +1,6 @@
 //! Events alongside the iterations: actions of a session, reports of doctor and critic.
 
-use crate::id::{Digest, TreeId};
+use crate::id::{AgentName, Digest, TreeId};
 use crate::money::Usage;
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +75,25 @@ pub struct WentBack {
     /// The message for the next session, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+}
+
+/// A session whose checks pass was asked for the promise that it left out, in the same iteration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PromiseAsked {
+    /// Its iteration.
+    pub iteration: u32,
+    /// Its agent.
+    pub agent: AgentName,
+    /// Whether it says that the task is done.
+    pub promised: bool,
+    /// What it says is left, if it doesn't.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub answer: String,
+    /// What the question used.
+    pub usage: Usage,
+    /// How long it took.
+    pub duration_ms: u64,
 }
 
 /// A critic reviewed the last changes and failures; its objections go into the next prompt.

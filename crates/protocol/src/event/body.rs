@@ -4,7 +4,8 @@ use super::parts::{self, CheckResult, CommitPart, FileChange, Notified, RefMove,
 use super::{
     ActionFinished, ActionStarted, ApprovalApplied, Ask, Baseline, BaselineChecks, ChecksSeen, Criticised,
     Diagnosed, EffectIntended, EgressRefused, Handed, HandoverFailed, Moved, OverlapFound, Placed, PrWritten,
-    ProofApproved, Pushed, ReviewSeen, SandboxGone, SandboxReady, SessionEnd, SpecChanged, WentBack,
+    PromiseAsked, ProofApproved, Pushed, ReviewSeen, SandboxGone, SandboxReady, SessionEnd, SpecChanged,
+    WentBack,
 };
 use crate::control::Letter;
 use crate::id::{AgentName, CommitId, Digest, TreeId};
@@ -273,6 +274,9 @@ pub enum EventBody {
         loop_score: f64,
         /// The evidence, as text.
         evidence: Vec<String>,
+        /// What the last sessions said that they did, the newest last.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tried: Vec<String>,
     },
     /// A sign of being stuck, not enough to count as stuck. The next session gets it as a hint.
     Stuck {
@@ -306,6 +310,8 @@ pub enum EventBody {
     Diagnosed(Diagnosed),
     /// A critic reviewed the last changes and failures; its objections go into the next prompt.
     Criticised(Criticised),
+    /// A session was asked for the promise that it left out.
+    PromiseAsked(PromiseAsked),
     /// Files were restored to an earlier tree of the run.
     WentBack(WentBack),
     /// The user intervened.

@@ -81,7 +81,10 @@ impl EventBody {
                 signals.progress.iter_mut().for_each(line);
                 shorten(&mut evidence.failing, |name: &String| weight(name));
             }
-            Self::Gutter { evidence, .. } => names(evidence),
+            Self::Gutter { evidence, tried, .. } => {
+                names(evidence);
+                names(tried);
+            }
             Self::Stuck { evidence, context, .. } => {
                 names(evidence);
                 names(&mut context.recent_actions);
@@ -97,6 +100,7 @@ impl EventBody {
                 names(&mut found.suggestions);
             }
             Self::Criticised(said) => text(&mut said.objections),
+            Self::PromiseAsked(asked) => line(&mut asked.answer),
             Self::ControlRefused { id, reason, .. } => [id, reason].into_iter().for_each(line),
             Self::ProofFinished { failed, hint, harness, difference, refused, question, .. } => {
                 question.iter_mut().for_each(|question| of_question(question));

@@ -4,7 +4,7 @@ use super::EventBody;
 
 impl EventBody {
     /// How many kinds this version knows.
-    pub const KINDS: usize = 56;
+    pub const KINDS: usize = 57;
 
     /// The kind in the journal.
     pub fn kind(&self) -> &'static str {
@@ -39,6 +39,7 @@ impl EventBody {
             Self::Mitigated { .. } => "mitigated",
             Self::Diagnosed(_) => "diagnosed",
             Self::Criticised(_) => "criticised",
+            Self::PromiseAsked(_) => "promise_asked",
             Self::WentBack(_) => "went_back",
             Self::ControlReceived { .. } => "control_received",
             Self::ControlRefused { .. } => "control_refused",
@@ -80,6 +81,7 @@ impl EventBody {
                 | Self::SessionEnded { .. }
                 | Self::Diagnosed(_)
                 | Self::Criticised(_)
+                | Self::PromiseAsked(_)
                 | Self::CooldownSet { .. }
                 | Self::ControlReceived { .. }
                 | Self::SpecChanged(_)

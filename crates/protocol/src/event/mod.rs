@@ -16,7 +16,7 @@ mod sandbox;
 mod session;
 mod tests_question;
 
-pub use aside::{ActionFinished, ActionStarted, Criticised, Diagnosed, WentBack};
+pub use aside::{ActionFinished, ActionStarted, Criticised, Diagnosed, PromiseAsked, WentBack};
 pub use baseline::{Baseline, BaselineChecks};
 pub use body::EventBody;
 pub use effect::{Effect, EffectIntended};

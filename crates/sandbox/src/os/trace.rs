@@ -156,9 +156,14 @@ pub(crate) fn text(pid: Pid, address: u64) -> Option<Vec<u8>> {
 }
 
 pub(crate) fn number(pid: Pid, address: u64) -> Option<u64> {
-    let mut bytes = [0; 8];
+    bytes(pid, address).map(u64::from_ne_bytes)
+}
+
+/// The bytes at an address, as far as they are readable; the rest is zero.
+pub(crate) fn bytes<const N: usize>(pid: Pid, address: u64) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
     let got = memory(pid, usize::try_from(address).ok()?, &mut bytes);
-    (got == 8).then(|| u64::from_ne_bytes(bytes))
+    (got > 0).then_some(bytes)
 }
 
 /// The folder of `pid`, or the target of its descriptor.

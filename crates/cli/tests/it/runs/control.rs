@@ -301,7 +301,12 @@ fn skip_and_cooldown_exclude_an_agent() {
     stage.go(&[1]);
     assert_eq!(stage.at(2, 1), "two", "skipped for one turn");
     stage.repo.ralph(&["cooldown", "one", "--seconds", "600"]).exits(0);
-    let cooldowns: Value = serde_json::from_str(&stage.repo.read(".ralph/cooldowns.json")).unwrap();
+    // The command ends when the control is journaled; the file for users follows.
+    let path = stage.repo.dir.join(".ralph/cooldowns.json");
+    let cooldowns: Value = until("the cooldown", || {
+        let text = std::fs::read_to_string(&path).ok().filter(|text| text.contains("\"one\""))?;
+        Some(serde_json::from_str(&text).unwrap())
+    });
     assert!(cooldowns["one"]["reason"].as_str().unwrap().contains("tester"), "{cooldowns}");
     stage.go(&[2]);
     assert_eq!(stage.at(3, 1), "two");

@@ -159,16 +159,25 @@ pub(crate) fn run_check(
         ))?;
     }
     let passed = why.is_none();
-    let refused = refused_port(&run.excerpt).filter(|_| !passed && has_own_network(ledger));
+    let own_network = !passed && has_own_network(ledger);
+    let mut refused = run.trace.iter().flat_map(|trace| trace.kept_out.iter().copied()).collect::<Vec<u16>>();
+    // A run that isn't watched has only its output.
+    refused.extend(refused_port(&run.excerpt).filter(|port| own_network && !refused.contains(port)));
     let hidden = hidden_path(&run.excerpt, |path| !passed && sandbox.hides(path));
-    let why = why.map(|why| match (refused, hidden) {
-        (Some(port), _) => format!(
-            "{why}; localhost:{port} refused the connection: the sandbox reaches a server on this machine with `--allow-host localhost:{port}`"
-        ),
-        (None, Some(path)) => format!(
+    let why = why.map(|why| match (refused.as_slice(), hidden) {
+        ([_, ..], _) => {
+            let hosts: Vec<String> = refused.iter().map(|port| format!("localhost:{port}")).collect();
+            let flags: Vec<String> = hosts.iter().map(|host| format!("--allow-host {host}")).collect();
+            format!(
+                "{why}; {} refused the connection: the sandbox reaches a server on this machine with `{}`",
+                hosts.join(" and "),
+                flags.join(" ")
+            )
+        }
+        ([], Some(path)) => format!(
             "{why}; `{path}` is outside the sandbox's view: `sandbox_read` in your own configuration adds it"
         ),
-        (None, None) => why,
+        ([], None) => why,
     });
     let result = CheckResult {
         name: verifier.name.clone(),
@@ -181,7 +190,7 @@ pub(crate) fn run_check(
         log: ledger.record_dir.relative(log_path),
         log_digest: run.log.digest,
         failing: if passed { Vec::new() } else { failing_tests(&read_tail(log_path, NAMES_MAX)) },
-        last_lines: if passed { Vec::new() } else { useful_lines(&run.excerpt) },
+        last_lines: if passed { Vec::new() } else { useful_lines(&run.excerpt, sandbox.root()) },
     };
     Ok(CheckOutcome::Result(Box::new(result), run.excerpt, run.trace))
 }

@@ -60,6 +60,8 @@ pub struct FnAgent {
     pub name: AgentName,
     pub session: Arc<Session>,
     pub tokens: Vec<&'static str>,
+    /// Whether it can continue a session.
+    pub continues: bool,
 }
 
 impl Agent for FnAgent {
@@ -88,6 +90,15 @@ impl Agent for FnAgent {
         })
     }
 
+    fn continue_session(
+        &self,
+        request: &SessionRequest<'_>,
+        sandbox: &dyn Sandbox,
+        sink: &mut dyn SessionSink,
+    ) -> Result<Option<SessionReport>, SandboxError> {
+        self.continues.then(|| self.session(request, sandbox, sink)).transpose()
+    }
+
     /// It keeps no process between sessions.
     fn release_resources(&self, _: ReleaseWhen) {}
 }
@@ -102,6 +113,7 @@ pub struct Machine {
     pub config: ConfigFile,
     pub sealed: bool,
     pub custom: Mutex<Option<BTreeMap<String, Box<dyn CustomCheck>>>>,
+    pub continues: bool,
     pub helpers: ralph_loop_core::Helpers,
     pub models: ralph_loop_task::config::Models,
     pub tokens: Vec<&'static str>,
@@ -125,6 +137,7 @@ impl Machine {
             config,
             sealed: true,
             custom: Mutex::new(None),
+            continues: false,
             helpers: ralph_loop_core::Helpers {
                 asker: Some(Arc::new(ralph_loop_agents::BackendAsker::new())),
                 ..ralph_loop_core::Helpers::default()
@@ -179,6 +192,7 @@ impl Machine {
                 name: AgentName::from(*name),
                 session: Arc::clone(&self.session),
                 tokens: self.tokens.clone(),
+                continues: self.continues,
             }) as Box<dyn Agent>
         });
         RunPorts {

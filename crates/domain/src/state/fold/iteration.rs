@@ -3,7 +3,7 @@
 use crate::state::{ChangeFacts, Current, RunFacts, SessionFacts, Stage, TOUCHED};
 use crate::stuck::Trace;
 use jiff::Timestamp;
-use ralph_loop_protocol::event::{CheckResult, EventBody, FileChange, SessionEnd};
+use ralph_loop_protocol::event::{CheckResult, EventBody, FileChange, PromiseAsked, SessionEnd};
 use ralph_loop_protocol::money::Cost;
 
 impl RunFacts {
@@ -126,6 +126,24 @@ impl RunFacts {
             totals.tokens += tokens;
             current.stage = Stage::Worked;
             current.session = Some(session);
+        }
+    }
+
+    /// The question belongs to the session that it continues.
+    pub(super) fn promise_asked(&mut self, news: &PromiseAsked) {
+        let cost = news.usage.spent();
+        self.spending.totals.working_ms += news.duration_ms;
+        self.spending.totals.cost += cost;
+        self.spending.totals.saved += news.usage.saved.unwrap_or_default();
+        self.spending.totals.tokens += news.usage.tokens;
+        let totals = self.agents.by_agent.entry(news.agent.clone()).or_default();
+        totals.cost += cost;
+        totals.tokens += news.usage.tokens;
+        let current = self.iterations.current.as_mut().filter(|current| current.iteration == news.iteration);
+        if let Some(session) = current.and_then(|current| current.session.as_mut()) {
+            session.promised |= news.promised;
+            session.duration_ms += news.duration_ms;
+            session.usage.cost = session.usage.cost.zip(news.usage.cost).map(|(before, now)| before + now);
         }
     }
 

@@ -90,6 +90,7 @@ impl RunFacts {
             }
             EventBody::Diagnosed(news) => self.diagnosed(news),
             EventBody::Criticised(news) => self.criticised(news),
+            EventBody::PromiseAsked(news) => self.promise_asked(news),
             EventBody::WentBack(news) => self.went_back(news),
             EventBody::ControlReceived { letter, inbox } => {
                 self.people.inbox = *inbox;

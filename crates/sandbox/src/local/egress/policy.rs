@@ -129,6 +129,8 @@ pub struct EgressRefusal {
     pub port: u16,
     /// Why, as the end of "cannot reach …: ".
     pub reason: String,
+    /// What to add to the allowed hosts to reach it; `None` if that wouldn't help.
+    pub allow: Option<String>,
 }
 
 /// A server in this process, at a local port that only sandboxed commands reach. Landlock has no such ports.
@@ -192,17 +194,24 @@ impl EgressPolicy {
         if local.is_local() && self.endpoints.iter().any(|e| e.is_local() && e.port == port) {
             return self.endpoint(&local);
         }
-        if host.parse::<IpAddr>().is_ok() {
-            return Err(Unreachable::refused("addresses are not allowed, only names"));
+        if let Ok(address) = host.parse::<IpAddr>() {
+            let inside = bracketed(address);
+            let allow = (!is_metadata(address)).then(|| format!("{inside}:{port}"));
+            return Err(Unreachable {
+                allow,
+                ..Unreachable::refused("addresses are not allowed, only names")
+            });
         }
+        let rule = if matches!(port, 80 | 443) { host.clone() } else { format!("{host}:{port}") };
+        let rule = HostRule::parse(&rule).is_ok().then_some(rule);
         let rules = || self.allow.iter().filter(|rule| rule.covers(&host, port));
         if rules().next().is_none() {
             let known = self.allow.iter().any(|rule| rule.covers(&host, 443));
             let why = if known { "the port is not allowed" } else { "the host is not on the list" };
-            return Err(Unreachable::refused(why));
+            return Err(Unreachable { allow: rule, ..Unreachable::refused(why) });
         }
         let may_be_private = rules().any(|rule| rule.private);
-        let mut why = None;
+        let (mut why, mut allow) = (None, None);
         let mut good = Reachable::default();
         for address in self.resolved(&host, port)? {
             match super::address::forbidden(address) {
@@ -211,13 +220,16 @@ impl EgressPolicy {
                     good.addresses.push(SocketAddr::new(address, port));
                     good.warning = Some(format!("its name leads to {address}: {reason}"));
                 }
-                Some(reason) => why = Some(format!("its name leads to {address}: {reason}")),
+                Some(reason) => {
+                    allow = rule.clone().filter(|_| super::address::is_private_network(address));
+                    why = Some(format!("its name leads to {address}: {reason}"));
+                }
             }
         }
         match why {
             _ if !good.addresses.is_empty() => Ok(good),
-            Some(why) => Err(Unreachable::refused(&why)),
-            None => Err(Unreachable { kind: EgressKind::Unresolved, why: "its name has no address".into() }),
+            Some(why) => Err(Unreachable { allow, ..Unreachable::refused(&why) }),
+            None => Err(Unreachable::unresolved("its name has no address".into())),
         }
     }
 
@@ -245,10 +257,8 @@ impl EgressPolicy {
     }
 
     fn resolved(&self, host: &str, port: u16) -> Result<Vec<IpAddr>, Unreachable> {
-        (self.resolver)(host, port).map_err(|error| Unreachable {
-            kind: EgressKind::Unresolved,
-            why: format!("its name cannot be resolved: {error}"),
-        })
+        (self.resolver)(host, port)
+            .map_err(|error| Unreachable::unresolved(format!("its name cannot be resolved: {error}")))
     }
 
     fn endpoint(&self, endpoint: &Endpoint) -> Result<Reachable, Unreachable> {
@@ -258,14 +268,25 @@ impl EgressPolicy {
             Err(_) => self.resolved(&endpoint.host, endpoint.port)?,
         };
         // No user's model server is at a cloud's metadata address.
-        let metadata = |address: &IpAddr| matches!(address, IpAddr::V4(v4) if v4.is_link_local());
-        let found: Vec<SocketAddr> =
-            found.into_iter().filter(|a| !metadata(a)).map(|a| SocketAddr::new(a, endpoint.port)).collect();
+        let found: Vec<SocketAddr> = found
+            .into_iter()
+            .filter(|a| !is_metadata(*a))
+            .map(|a| SocketAddr::new(a, endpoint.port))
+            .collect();
         match found.is_empty() {
             true => Err(Unreachable::refused("its name leads to a metadata address")),
             false => Ok(Reachable { addresses: found, warning: None }),
         }
     }
+}
+
+fn is_metadata(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V4(v4) if v4.is_link_local())
+}
+
+/// An address as a rule has it before its port.
+fn bracketed(address: IpAddr) -> String {
+    if address.is_ipv6() { format!("[{address}]") } else { address.to_string() }
 }
 
 /// The addresses to dial, and what the user should know about them.
@@ -280,11 +301,16 @@ pub(super) struct Reachable {
 pub(super) struct Unreachable {
     pub(super) kind: EgressKind,
     pub(super) why: String,
+    pub(super) allow: Option<String>,
 }
 
 impl Unreachable {
     fn refused(why: &str) -> Self {
-        Self { kind: EgressKind::Refused, why: why.to_owned() }
+        Self { kind: EgressKind::Refused, why: why.to_owned(), allow: None }
+    }
+
+    fn unresolved(why: String) -> Self {
+        Self { kind: EgressKind::Unresolved, why, allow: None }
     }
 }
 
@@ -320,6 +346,19 @@ mod tests {
         }
         let mixed = policy(&["example.org"], "10.0.0.1 93.184.216.34").addresses("example.org", 443).unwrap();
         assert_eq!(mixed.addresses, ["93.184.216.34:443".parse().unwrap()]);
+    }
+
+    #[test]
+    fn a_refusal_names_what_would_allow_it() {
+        let policy = policy(&["example.org", "*.example.com"], "10.1.2.3");
+        let allow = |host: &str, port| policy.addresses(host, port).unwrap_err().allow;
+        assert_eq!(allow("other.org", 443).as_deref(), Some("other.org"));
+        assert_eq!(allow("other.org", 5432).as_deref(), Some("other.org:5432"));
+        assert_eq!(allow("10.1.2.3", 8080).as_deref(), Some("10.1.2.3:8080"));
+        assert_eq!(allow("[fd12::1]", 80).as_deref(), Some("[fd12::1]:80"));
+        assert_eq!(allow("npm.example.com", 443).as_deref(), Some("npm.example.com"), "private, by name");
+        assert_eq!(allow("169.254.169.254", 80), None);
+        assert_eq!(allow("db", 5432), None, "not a name that a rule can have");
     }
 
     #[test]

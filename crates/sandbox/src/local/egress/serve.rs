@@ -76,10 +76,10 @@ impl Server {
         }
     }
 
-    fn report(&self, kind: EgressKind, host: &str, port: u16, reason: &str) {
+    fn report(&self, kind: EgressKind, host: &str, port: u16, (reason, allow): (&str, Option<String>)) {
         let Some(tell) = &self.policy.on_refusal else { return };
         let host: String = host.chars().filter(|c| !c.is_control()).take(253).collect();
-        let refusal = EgressRefusal { kind, host, port, reason: reason.to_owned() };
+        let refusal = EgressRefusal { kind, host, port, reason: reason.to_owned(), allow };
         let Ok(mut told) = self.told.lock() else { return };
         if told.len() < TOLD && told.insert(refusal.clone()) {
             drop(told);
@@ -95,12 +95,12 @@ impl Server {
     }
 
     fn connect(&self, host: &str, port: u16) -> Result<TcpStream, (u16, String)> {
-        let found = self.policy.addresses(host, port).map_err(|Unreachable { kind, why }| {
-            self.report(kind, host, port, &why);
+        let found = self.policy.addresses(host, port).map_err(|Unreachable { kind, why, allow }| {
+            self.report(kind, host, port, (&why, allow));
             (if kind == EgressKind::Unresolved { 502 } else { 403 }, why)
         })?;
         if let Some(warning) = &found.warning {
-            self.report(EgressKind::Private, host, port, warning);
+            self.report(EgressKind::Private, host, port, (warning, None));
         }
         let mut last = (502, "no address answered".to_owned());
         for address in found.addresses {

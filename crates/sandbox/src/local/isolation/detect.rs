@@ -4,16 +4,41 @@
 
 use super::{IsolationSpec, LocalIsolation};
 use crate::local::isolation::kernel::limits;
+use crate::local::isolation::view::caches::{Cache, LAYER};
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_task::config::Isolation;
-use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// The oldest bubblewrap with all required features.
 const BWRAP_MIN: (u32, u32) = (0, 7);
 /// The oldest Landlock with network rules.
 const LANDLOCK_MIN: i32 = 4;
+
+/// What bubblewrap is tried with.
+const TRIED: [&str; 19] = [
+    "--unshare-all",
+    "--unshare-user",
+    "--die-with-parent",
+    "--cap-drop",
+    "ALL",
+    "--ro-bind",
+    "/",
+    "/",
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+    "--size",
+    "1048576",
+    "--tmpfs",
+    "/tmp",
+    "--",
+    "/proc/self/exe",
+    "--version",
+];
 
 /// What Landlock can't do but namespaces can; shown when Landlock is used.
 pub const LANDLOCK_GAPS: [&str; 6] = [
@@ -108,6 +133,22 @@ pub(super) fn find_bwrap(vars: &Vars) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
+/// Whether this machine lets `__fence` of `program` put layers over caches, tried once with these.
+pub(super) fn layers_work(program: &Path, bwrap: &Path, caches: &[Cache]) -> bool {
+    static WORKS: OnceLock<bool> = OnceLock::new();
+    *WORKS.get_or_init(|| {
+        let mut command = Command::new(program);
+        command.arg("__fence").args(layer_words(caches)).arg("--").arg(bwrap);
+        command.args(TRIED).env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    })
+}
+
+/// The arguments of `__fence` for these caches.
+pub(super) fn layer_words(caches: &[Cache]) -> impl Iterator<Item = OsString> {
+    caches.iter().flat_map(|cache| [LAYER.into(), (&cache.from).into(), (&cache.layer).into()])
+}
+
 fn bwrap(vars: &Vars) -> Finding {
     let (works, detail) = match try_bwrap(vars) {
         Ok(version) => (true, version),
@@ -131,27 +172,7 @@ fn try_bwrap(vars: &Vars) -> Result<String, String> {
     if (major, minor) < BWRAP_MIN {
         return Err(format!("{version} is too old; 0.7 or newer is needed"));
     }
-    let tried = output(&[
-        "--unshare-all",
-        "--unshare-user",
-        "--die-with-parent",
-        "--cap-drop",
-        "ALL",
-        "--ro-bind",
-        "/",
-        "/",
-        "--dev",
-        "/dev",
-        "--proc",
-        "/proc",
-        "--size",
-        "1048576",
-        "--tmpfs",
-        "/tmp",
-        "--",
-        "/proc/self/exe",
-        "--version",
-    ])?;
+    let tried = output(&TRIED)?;
     if tried.status.success() {
         return Ok(version);
     }

@@ -7,6 +7,7 @@ use crate::local::LocalOptions;
 use crate::local::egress::Egress;
 use crate::local::isolation::kernel::limits::Groups;
 use crate::local::isolation::logins::covers;
+use crate::local::isolation::view::caches::{self, Cache};
 use crate::local::isolation::view::same_path;
 use crate::local::isolation::view::same_path::Workspace;
 use crate::local::isolation::view::system::{self, SystemView};
@@ -22,6 +23,8 @@ use std::path::{Path, PathBuf};
 
 /// The folder of the versions that the user has chosen.
 const VERSIONS: &str = "versions";
+/// The folder of the layers over downloaded packages.
+const CACHES: &str = "caches";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -47,6 +50,8 @@ pub(crate) struct Runtime {
     pub(super) shown: Shown,
     /// Read-only files mounted at another path in the sandbox: source and target.
     pub(super) placed: Vec<(PathBuf, PathBuf)>,
+    /// Packages that the user has downloaded.
+    pub(super) caches: Vec<Cache>,
     pub(super) groups: Groups,
     pub(super) egress: Option<Egress>,
     logins: Logins,
@@ -79,7 +84,7 @@ impl Runtime {
         };
         let (run_home, temporary) = (spec.folder.join(HOME), spec.folder.join("tmp"));
         // Left by a killed process; a command may have written it.
-        for path in [&run_home, &temporary, &spec.folder.join(KEPT)] {
+        for path in [&run_home, &temporary, &spec.folder.join(KEPT), &spec.folder.join(CACHES)] {
             if fs::remove_file(path).is_err() {
                 ralph_loop_safe_fs::remove_tree(path).ok();
             }
@@ -148,6 +153,10 @@ impl Runtime {
         };
         let program =
             real_program(options.program()?, &spec.folder).map_err(|error| broken("this program", error))?;
+        let caches = match &kind {
+            Kind::Bwrap(bwrap) => layered(&program, bwrap, &home, &spec.folder.join(CACHES), vars),
+            Kind::Landlock => Vec::new(),
+        };
         let groups = Groups::make(&group_name(run_id), &spec.limits);
         Ok(Some(Self {
             kind,
@@ -159,6 +168,7 @@ impl Runtime {
             hidden,
             shown,
             placed,
+            caches,
             groups,
             egress,
             logins,
@@ -246,6 +256,7 @@ impl Drop for Runtime {
             HOME,
             KEPT,
             VERSIONS,
+            CACHES,
             "tmp",
             "egress.sock",
             "ralph",
@@ -261,6 +272,21 @@ impl Drop for Runtime {
         }
         fs::remove_dir(&self.spec.folder).ok();
     }
+}
+
+/// The user's caches with fresh layers; none if this machine allows no layers.
+fn layered(program: &Path, bwrap: &Path, home: &Path, folder: &Path, vars: &Vars) -> Vec<Cache> {
+    let mut caches = caches::caches(home, folder, |name| vars.get_os(name));
+    let made = |cache: &Cache| {
+        Cache::PARTS.iter().try_for_each(|part| {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(cache.layer.join(part))
+        })
+    };
+    caches.retain(|cache| made(cache).is_ok());
+    if !caches.is_empty() && !detect::layers_work(program, bwrap, &caches) {
+        caches.clear();
+    }
+    caches
 }
 
 fn group_name(run_id: &str) -> String {

@@ -1,7 +1,7 @@
 //! Turns a command into a sandboxed command.
 
-use super::env;
 use super::runtime::{Kind, Runtime};
+use super::{detect, env};
 use crate::local::egress::INSIDE_PORT;
 use crate::local::isolation::kernel::bwrap;
 use crate::local::isolation::logins::covers;
@@ -86,6 +86,7 @@ impl Runtime {
                     program: &self.program,
                     socket: self.egress.as_ref().map(|egress| egress.socket()),
                     shown: &self.shown,
+                    caches: &self.caches,
                     hidden: &self.hidden,
                     workspace,
                     nothing: &self.spec.folder.join(NOTHING),
@@ -143,6 +144,9 @@ impl Runtime {
         for place in shown.chain(objects).filter(|place| !workspace.covers(place)) {
             same_path::make_place_of(&self.run_home, &self.home, place)?;
         }
+        for below in self.caches.iter().filter_map(|cache| cache.place.strip_prefix(&self.home).ok()) {
+            same_path::make_below(&self.run_home, below, ralph_loop_safe_fs::Kind::Folder)?;
+        }
         for below in self.placed.iter().filter_map(|(_, place)| place.strip_prefix(&self.home).ok()) {
             same_path::make_below(&self.run_home, below, ralph_loop_safe_fs::Kind::File)?;
         }
@@ -155,10 +159,11 @@ impl Runtime {
         Ok(())
     }
 
-    /// `__fence` and the control groups to join.
+    /// `__fence`, the control groups to join, and the layers.
     fn launcher(&self) -> Vec<OsString> {
         let mut command: Vec<OsString> = vec![self.program.clone().into(), "__fence".into()];
         command.extend(self.groups.doors().map(OsString::from));
+        command.extend(detect::layer_words(&self.caches));
         command.push("--".into());
         command
     }
@@ -196,6 +201,11 @@ impl Runtime {
         if let Some(instead) = agent.and_then(|program| self.spec.instead.get(program)).filter(|_| !landlock)
         {
             told.extend(instead.iter().cloned());
+        }
+        // The system's Ruby would install gems next to its own, where commands can't write.
+        if !self.spec.pass_env.iter().any(|name| name == "GEM_HOME") {
+            let home = if landlock { &self.run_home } else { &self.home };
+            told.push(("GEM_HOME".into(), home.join(".local/share/gem/ruby").to_string_lossy().into_owned()));
         }
         let given = |name: &OsStr| told.iter().any(|(other, _)| name == other.as_str());
         let mut env: Vec<(OsString, OsString)> = env::passed(&self.spec, inherited, agent)

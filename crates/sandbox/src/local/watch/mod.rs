@@ -5,6 +5,8 @@
 #[cfg(target_os = "linux")]
 mod installed;
 #[cfg(target_os = "linux")]
+mod local;
+#[cfg(target_os = "linux")]
 mod programs;
 #[cfg(target_os = "linux")]
 mod resolve;

@@ -1,8 +1,8 @@
 //! The watcher's loop: turns stops of processes into a record.
 
-use super::installed;
 use super::programs::{Program, classify, runs_product};
 use super::resolve::{KnownFiles, resolved};
+use super::{installed, local};
 use crate::os::trace::{self, Call, Stop};
 use nix::errno::Errno;
 use nix::libc;
@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// Most steps kept; a check that does more counts as unwatched.
 const STEPS_MAX: usize = 200_000;
+/// Most ports named.
+const PORTS_MAX: usize = 8;
 /// Folders that programs fill, in which a check opens too many files to keep. What is run there is kept.
 const MADE: &[&str] = &[
     ".git",
@@ -187,6 +189,15 @@ impl Tracer {
             return;
         };
         let Some(call) = trace::call(pid) else { return };
+        if call.number == libc::SYS_connect {
+            let port = trace::bytes(pid, call.args[1]).and_then(local::port);
+            if let Some(port) =
+                port.filter(|port| self.seen.kept_out.len() < PORTS_MAX && local::kept_out(pid, *port))
+            {
+                self.seen.kept_out.insert(port);
+            }
+            return;
+        }
         if let Some((folder, name, flags)) = opened(pid, &call) {
             let writes = flags & (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC) != 0;
             let folder_only = flags & (libc::O_DIRECTORY | libc::O_PATH) != 0;

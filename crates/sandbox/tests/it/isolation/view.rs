@@ -132,3 +132,58 @@ fn a_package_below_opt_on_the_path_is_visible_alone() {
     let Some((stdout, readable)) = seen else { return };
     assert_eq!((stdout.as_str(), readable), ("works\n", Vec::new()));
 }
+
+#[test]
+fn downloaded_packages_are_there_below_a_private_layer() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().canonicalize().unwrap().join("me");
+    for folder in [".cargo/registry/cache", ".m2/repository", "go/pkg/mod/cache/vcs"] {
+        std::fs::create_dir_all(home.join(folder)).unwrap();
+    }
+    for file in [
+        ".cargo/registry/cache/itoa",
+        ".cargo/credentials.toml",
+        ".m2/settings.xml",
+        "go/pkg/mod/cache/vcs/url",
+    ] {
+        std::fs::write(home.join(file), "kept").unwrap();
+    }
+    let Some(mut options) = super::options(dir.path(), Isolation::Bwrap, |_| {}) else { return };
+    options.vars = options
+        .vars
+        .with([("HOME", home.as_os_str())])
+        .with(["CARGO_HOME", "GOPATH", "GOMODCACHE"].map(|name| (name, "")));
+    let work = dir.path().join("work");
+    std::fs::create_dir(&work).unwrap();
+    let layer =
+        "mkdir l u w m && unshare -Urm mount -t overlay x -o userxattr,lowerdir=l,upperdir=u,workdir=w m";
+    let tried = std::process::Command::new("sh").args(["-c", layer]).current_dir(dir.path()).status();
+    if !tried.is_ok_and(|status| status.success()) {
+        return ralph_loop_testkit::skip("this machine allows no layers");
+    }
+    let sandbox = LocalSandbox::start(&work, options).unwrap();
+    let said = run(
+        &sandbox,
+        &sh(
+            "cat ~/.cargo/registry/cache/itoa && echo new > ~/.cargo/registry/cache/new && rm ~/.cargo/registry/cache/itoa",
+        ),
+    );
+    assert_eq!((super::code(&said), said.stdout.as_str()), (Some(0), "kept"), "{}", said.stderr);
+    // The next command finds what the last one wrote, and the user's folder is as before.
+    assert_eq!(
+        run(&sandbox, &sh("ls ~/.cargo/registry/cache; ls ~/.cargo ~/.m2 ~/go/pkg/mod/cache/vcs"))
+            .stdout
+            .lines()
+            .next(),
+        Some("new")
+    );
+    let secrets = run(
+        &sandbox,
+        &sh("cat ~/.cargo/credentials.toml ~/.m2/settings.xml ~/go/pkg/mod/cache/vcs/url; echo end"),
+    );
+    assert_eq!(secrets.stdout, "end\n");
+    assert_eq!(std::fs::read_to_string(home.join(".cargo/registry/cache/itoa")).unwrap(), "kept");
+    assert!(!home.join(".cargo/registry/cache/new").exists());
+    drop(sandbox);
+    assert!(!dir.path().join("run").exists());
+}

@@ -119,6 +119,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("sandbox/src/hosted/folder_sandbox.rs", 2),
             ("sandbox/src/hosted/mod.rs", 1),
             ("sandbox/src/local/isolation/kernel/bwrap.rs", 3),
+            ("sandbox/src/local/isolation/view/caches.rs", 1),
             ("sandbox/src/local/isolation/view/git.rs", 4),
             ("sandbox/src/local/mod.rs", 1),
             ("sandbox/src/local/watch/tracer.rs", 1),

@@ -2,6 +2,7 @@
 
 use crate::local::isolation::IsolationSpec;
 use crate::local::isolation::logins::covers::CoverMounts;
+use crate::local::isolation::view::caches::Cache;
 use crate::local::isolation::view::same_path;
 use crate::local::isolation::view::same_path::Workspace;
 use crate::local::isolation::view::system::SystemView;
@@ -49,6 +50,7 @@ pub(in crate::local::isolation) struct View<'a> {
     pub(in crate::local::isolation) hidden: &'a [PathBuf],
     /// What else is visible.
     pub(in crate::local::isolation) shown: &'a Shown,
+    pub(in crate::local::isolation) caches: &'a [Cache],
     pub(in crate::local::isolation) workspace: &'a Workspace,
     pub(in crate::local::isolation) nothing: &'a Path,
     pub(in crate::local::isolation) alternates: &'a Path,
@@ -168,6 +170,12 @@ pub(in crate::local::isolation) fn command(view: &View<'_>) -> (Vec<OsString>, g
     let workspace = view.workspace;
     args.mount("--bind", view.run_home, view.home);
     let covered = args.shown(view);
+    for cache in view.caches.iter().filter(|cache| !workspace.covers(&cache.place)) {
+        args.mount("--bind", &cache.merged(), &cache.place);
+        for place in &cache.left_out {
+            args.room(spec.limits.temporary, place);
+        }
+    }
     for place in &spec.writable {
         args.mount("--bind-try", place, place);
     }

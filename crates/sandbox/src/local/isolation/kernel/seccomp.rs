@@ -55,6 +55,7 @@ const WATCHED_CALLS: &[i64] = &[
     libc::SYS_linkat,
     libc::SYS_symlinkat,
     libc::SYS_truncate,
+    libc::SYS_connect,
 ];
 /// Their old forms, which not every architecture has.
 #[cfg(target_arch = "x86_64")]

@@ -1,5 +1,6 @@
 //! Which files a sandboxed command sees.
 
+pub(super) mod caches;
 pub(super) mod git;
 pub(super) mod same_path;
 pub(super) mod sockets;
