@@ -55,7 +55,7 @@ pub enum LivePayload {
     ToolResult {
         /// Whether it worked.
         ok: bool,
-        /// Its beginning, in one line.
+        /// Its first and last lines.
         text: String,
     },
     /// Output of a check.
