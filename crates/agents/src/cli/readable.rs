@@ -266,6 +266,27 @@ mod tests {
     }
 
     #[test]
+    fn results_are_decoded_and_keep_their_first_and_last_lines() {
+        let lines: String = (1..=400).map(|n| format!("line {n} of the output\\n")).collect();
+        let output = format!(
+            r#"{{"type":"assistant","message":{{"content":[{{"type":"tool_use","id":"t","name":"Bash","input":{{"command":"make"}}}}]}}}}
+{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t","is_error":true,"content":[{{"type":"text","text":"{lines}"}}]}}]}}}}
+"#
+        );
+        let mut reader = TranscriptReader::new(OutputFormat::ClaudeStreamJson, Path::new("/w"));
+        let entries = reader.push(output.as_bytes());
+        let [TranscriptEntry::Did(did), TranscriptEntry::Result { ok: false, text }] = entries.as_slice() else {
+            panic!("{entries:?}")
+        };
+        assert_eq!(did, "running `make`");
+        assert!(text.starts_with("line 1 of the output\nline 2"), "{text}");
+        assert!(text.contains(" lines left out …\n") && text.trim_end().ends_with("line 400 of the output"));
+        assert!(text.len() < 3200, "{}", text.len());
+        let shown = read(OutputFormat::ClaudeStreamJson, &output);
+        assert_eq!(shown.lines().count(), 6, "a call and the last five lines: {shown}");
+    }
+
+    #[test]
     fn plain_text_stays_unchanged() {
         let text = "é {\"a\": 1}\n> b\nno end";
         assert_eq!(read(OutputFormat::Text, text), text);

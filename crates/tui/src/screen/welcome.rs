@@ -267,7 +267,7 @@ pub fn run_line(
     chosen: bool,
 ) {
     let (sign, role) = canvas.theme.look(&run.status);
-    let narrow = area.width < 70;
+    let narrow = with_repo && area.width < 70;
     let head = format!("{sign} {}", pad(&run.status, 10));
     let repo = if with_repo { format!(" {}", pad(&run.repo(), if narrow { 9 } else { 14 })) } else { String::new() };
     let tail = match narrow {
