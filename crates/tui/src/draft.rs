@@ -117,7 +117,8 @@ impl Draft {
 
     /// Adds a command to the Verification section, in its block.
     fn with_command(&self, line: &str) -> Self {
-        let quoted = line.split_once('`').and_then(|(_, rest)| rest.split_once('`')).map(|(command, _)| command);
+        let quoted =
+            line.split_once('`').and_then(|(_, rest)| rest.split_once('`')).map(|(command, _)| command);
         let command = quoted.unwrap_or(line.trim_start_matches("- ").trim_start_matches("$ ")).trim();
         let body = self.section("Verification");
         if body.lines().any(|old| old.trim().trim_start_matches("- ").trim_matches('`') == command) {

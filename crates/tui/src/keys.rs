@@ -209,7 +209,7 @@ pub const TABLE: &[Binding] = &[
 
     row(SUMMARY, ENTER, Action::Enter, "take the result", None),
     row(SUMMARY, &[key('a')], Action::ApplyResult, "apply to your checkout", Some("apply")),
-    row(SUMMARY, &[key('b')], Action::TakeBranch, "put it on a branch of its own", Some("branch")),
+    row(SUMMARY, &[key('b')], Action::TakeBranch, "put it on a separate branch", Some("branch")),
     row(SUMMARY, &[key('p')], Action::PublishPr, "open a pull request", Some("pull request")),
     row(SUMMARY, &[key('o')], Action::OpenPr, "show the pull request in the browser", Some("show PR")),
     row(SUMMARY, &[key('g')], Action::Diff, "the whole diff in your pager", Some("diff")),

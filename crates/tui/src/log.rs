@@ -218,9 +218,8 @@ impl Log {
 
     /// The nearest line with this word before or after `from`, wrapping around.
     pub fn find(&mut self, word: &str, from: usize, back: bool) -> Option<usize> {
-        let has = |at: &usize| {
-            self.lines[*at].shown != Shown::Folded && contains(&self.lines[*at].text, word)
-        };
+        let has =
+            |at: &usize| self.lines[*at].shown != Shown::Folded && contains(&self.lines[*at].text, word);
         let count = self.lines.len();
         let from = from.min(count);
         let found = match back {
@@ -339,8 +338,16 @@ mod tests {
         log.result(true, &many);
         log.piece(Kind::Said, "I see.\n");
         let folded = [
-            "running `make`", "… 4 more lines", "line 5", "line 6", "line 7", "line 8", "line 9",
-            "reading a.rs", "9 lines", "I see.",
+            "running `make`",
+            "… 4 more lines",
+            "line 5",
+            "line 6",
+            "line 7",
+            "line 8",
+            "line 9",
+            "reading a.rs",
+            "9 lines",
+            "I see.",
         ];
         assert_eq!(seen(&log), folded);
         // The line after the call is the note about the hidden ones.

@@ -125,9 +125,8 @@ fn foot(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let mut x = area.x + 1;
     // While a text is typed, a character isn't a key.
     let named = |binding: &'static keys::Binding| {
-        let acts = |key: &&keys::Chord| {
-            keys::action(model.screen, **key, model.typing()) == Some(binding.action)
-        };
+        let acts =
+            |key: &&keys::Chord| keys::action(model.screen, **key, model.typing()) == Some(binding.action);
         let key = binding.keys.iter().find(acts)?;
         Some((keys::name(*key), screen::short(model, binding)?, binding.action))
     };
@@ -147,7 +146,12 @@ fn foot(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     }
 }
 
-fn foot_key(canvas: &mut Canvas<'_>, area: Rect, x: u16, (key, short, action): &(String, &str, keys::Action)) -> u16 {
+fn foot_key(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    x: u16,
+    (key, short, action): &(String, &str, keys::Action),
+) -> u16 {
     let room = |x: u16| area.right().saturating_sub(x);
     let from = x;
     let x = canvas.put(x, area.y, room(x), Role::Accent, key);

@@ -2,8 +2,8 @@
 //! an error leaves stdout empty and is at the end of stderr; its exit code is the HTTP status mod 256.
 
 use super::parser::{
-    Parsed, ParserSink, ProcessClose, REASON_MAX, append_bounded, ended_by_engine,
-    ended_without_result, failed_after_success, final_message, last_lines, no_result,
+    Parsed, ParserSink, ProcessClose, REASON_MAX, append_bounded, ended_by_engine, ended_without_result,
+    failed_after_success, final_message, last_lines, no_result,
 };
 use super::stream::Events;
 use super::words;

@@ -275,7 +275,8 @@ mod tests {
         );
         let mut reader = TranscriptReader::new(OutputFormat::ClaudeStreamJson, Path::new("/w"));
         let entries = reader.push(output.as_bytes());
-        let [TranscriptEntry::Did(did), TranscriptEntry::Result { ok: false, text }] = entries.as_slice() else {
+        let [TranscriptEntry::Did(did), TranscriptEntry::Result { ok: false, text }] = entries.as_slice()
+        else {
             panic!("{entries:?}")
         };
         assert_eq!(did, "running `make`");

@@ -24,7 +24,9 @@ pub fn run(world: &World, words: &[String], done: &str) -> Result<(), AppError> 
     world.tell(Msg::Done(match more {
         _ if answer["already_there"] == true => "it is there already; nothing was changed".to_owned(),
         Some(more) => format!("{done}: {more}"),
-        None if merged > 0 => format!("{done}; merged with your edits, untested together: {}", count(merged, "file")),
+        None if merged > 0 => {
+            format!("{done}; merged with your edits, untested together: {}", count(merged, "file"))
+        }
         None => done.to_owned(),
     }));
     Ok(())

@@ -6,8 +6,8 @@ use crate::log::Kind;
 use crate::msg::{Live, Msg};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use ralph_loop_journal::live::stream::StreamItem;
 use ralph_loop_journal::live::LivePayload;
+use ralph_loop_journal::live::stream::StreamItem;
 use ralph_loop_protocol::describe::{describe_in, details};
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::money::in_session::SessionCost;
@@ -52,7 +52,9 @@ impl Feed {
                 StreamItem::Live(record) => {
                     let lines = shown(record.at, &record.body);
                     bytes += match &lines {
-                        Some(Live::Piece(_, text) | Live::Line(_, text) | Live::Result(_, text)) => text.len(),
+                        Some(Live::Piece(_, text) | Live::Line(_, text) | Live::Result(_, text)) => {
+                            text.len()
+                        }
                         Some(Live::Spent(_)) | None => 0,
                     };
                     live.extend(lines);

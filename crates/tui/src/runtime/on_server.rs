@@ -114,7 +114,8 @@ fn details(server: &Server, run: &str, from: Option<u32>, iteration: u32) -> Res
         Some(from) => tabs::tests_between(receipt(from).as_ref(), receipt(iteration).as_ref()),
         None => receipt(iteration).map(|receipt| tabs::receipt(iteration, &receipt)).unwrap_or_default(),
     };
-    let note = format!("`ralph logs -o --iteration {iteration}` and `ralph show` on the run's machine show this");
+    let note =
+        format!("`ralph logs -o --iteration {iteration}` and `ralph show` on the run's machine show this");
     let prompt = vec![ToneLine::new(Tone::Muted, &note)];
     let output = vec![Live::Line(Kind::Note, note)];
     Ok(Details { from, iteration, output, prompt, diff, checks })

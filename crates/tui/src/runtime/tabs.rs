@@ -86,7 +86,8 @@ pub fn tests_between(from: Option<&Receipt>, to: Option<&Receipt>) -> Vec<ToneLi
         receipt.iter().flat_map(|receipt| &receipt.checks).flat_map(|check| check.failing.clone()).collect()
     };
     let (before, after) = (failing(from), failing(to));
-    let line = |tone, word: &str, test: &String| ToneLine::new(tone, format!("{word} {}", one_line(test, 300)));
+    let line =
+        |tone, word: &str, test: &String| ToneLine::new(tone, format!("{word} {}", one_line(test, 300)));
     let mut lines: Vec<ToneLine> =
         before.difference(&after).map(|test| line(Tone::Good, "fixed  ", test)).collect();
     lines.extend(after.difference(&before).map(|test| line(Tone::Bad, "broken ", test)));

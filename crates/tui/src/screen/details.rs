@@ -99,4 +99,3 @@ pub fn transcript(model: &Model, shown: &Transcript, canvas: &mut Canvas<'_>, ar
         canvas.right(area, area.height.saturating_sub(1), &[(Role::Attention, words)]);
     }
 }
-

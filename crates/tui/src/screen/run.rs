@@ -114,7 +114,8 @@ fn must_approve(view: &RunView) -> bool {
 
 /// The word for answering with a message.
 fn no(view: Option<&RunView>) -> &'static str {
-    let rejects = view.and_then(|view| view.needs.as_ref()).is_some_and(|needs| needs.reason.can_be_rejected());
+    let rejects =
+        view.and_then(|view| view.needs.as_ref()).is_some_and(|needs| needs.reason.can_be_rejected());
     if rejects { "reject" } else { "give a hint" }
 }
 
@@ -363,7 +364,11 @@ pub fn top_bar(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     tail.push(muted(format!("  iteration {}", iterations(view))));
     let wide = area.width >= 110;
     if wide {
-        tail.push(muted(format!("  stuck score {} {:.1}", canvas.steps(view.loop_score, 5), view.loop_score)));
+        tail.push(muted(format!(
+            "  stuck score {} {:.1}",
+            canvas.steps(view.loop_score, 5),
+            view.loop_score
+        )));
     }
     for kind in [BudgetKind::Cost, BudgetKind::Time] {
         let Some(budget) = view.budgets.iter().find(|budget| budget.budget == kind) else { continue };
@@ -494,8 +499,11 @@ fn question(model: &Model, view: &RunView, needs: &NeedsView, canvas: &mut Canva
         true => [(Action::Approve, "a", "approve"), hint],
         false => [hint, resume],
     };
-    let more =
-        [(Action::Diff, "g", "diff"), (Action::Diagnose, "d", "diagnose"), (Action::Cancel, "c", "end the run")];
+    let more = [
+        (Action::Diff, "g", "diff"),
+        (Action::Diagnose, "d", "diagnose"),
+        (Action::Cancel, "c", "end the run"),
+    ];
     let mut x = inside.x;
     for (action, key, label) in first.into_iter().chain(more) {
         let cells = (width(key) + width(label) + 1) as u16;
@@ -511,7 +519,8 @@ fn question(model: &Model, view: &RunView, needs: &NeedsView, canvas: &mut Canva
     if model.run.hinting || !model.run.hint.is_empty() {
         let label = "hint: ";
         canvas.line(inside, row, &[(Role::Accent, label.into())]);
-        let field = Rect { x: inside.x + 6, y: inside.y + row, width: inside.width.saturating_sub(6), height: 1 };
+        let field =
+            Rect { x: inside.x + 6, y: inside.y + row, width: inside.width.saturating_sub(6), height: 1 };
         canvas.editor(field, &model.run.hint);
         if !model.run.hinting {
             canvas.cursor = None;

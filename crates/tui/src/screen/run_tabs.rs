@@ -47,8 +47,7 @@ fn timeline(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) 
         match view.history.iter().position(|it| Some(it.iteration) == number) {
             None => all.extend(view.current.as_ref().map(|current| {
                 let since = ralph_loop_app::read::phrases::since(current.started_at, model.now);
-                let model_name =
-                    current.model.as_deref().map(|name| format!("  {name}")).unwrap_or_default();
+                let model_name = current.model.as_deref().map(|name| format!("  {name}")).unwrap_or_default();
                 let (sign, role) = canvas.theme.look(view.status.as_str());
                 let spans = vec![
                     (Role::Strong, format!("{:>3}  ", current.iteration)),
@@ -90,9 +89,7 @@ fn timeline(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) 
             all.push((item, vec![(Role::Muted, lead), (of_tone(happened.line.tone), (*piece).to_owned())]));
         }
         let details = happened.details.iter().flat_map(|line| wrap(line, cells).into_iter().take(2));
-        all.extend(
-            details.map(|line| (item, vec![(Role::Muted, format!("{}{line}", " ".repeat(TIME)))])),
-        );
+        all.extend(details.map(|line| (item, vec![(Role::Muted, format!("{}{line}", " ".repeat(TIME)))])));
         if all.len() > room {
             break;
         }

@@ -38,10 +38,14 @@ pub fn offers(model: &Model, action: Action) -> bool {
 /// What Enter does.
 fn primary(model: &Model) -> Action {
     let proven = model.run.view.as_ref().is_some_and(|view| {
-        view.proof.as_ref().is_some_and(|proof| proof.passed && proof.level.is_some_and(ProofLevel::is_proven))
+        view.proof
+            .as_ref()
+            .is_some_and(|proof| proof.passed && proof.level.is_some_and(ProofLevel::is_proven))
     });
     let ways = [(proven, Action::ApplyResult), (true, Action::Diff), (true, Action::ShowRun)];
-    ways.into_iter().find(|(is, action)| *is && offers(model, *action)).map_or(Action::ShowRun, |(_, way)| way)
+    ways.into_iter()
+        .find(|(is, action)| *is && offers(model, *action))
+        .map_or(Action::ShowRun, |(_, way)| way)
 }
 
 /// Whether the run worked in the user's own folder, which has the changes then.
@@ -61,7 +65,7 @@ fn command(words: &[&str], done: &str) -> Effect {
     Effect::Command { words: words.iter().map(|word| (*word).to_owned()).collect(), done: done.to_owned() }
 }
 
-/// Puts the result on a branch of its own.
+/// Puts the result on a separate branch.
 pub fn take_branch(run: &str, name: String) -> Vec<Effect> {
     vec![command(&["apply", run, "--branch", &name], &format!("the result is on the branch {name}"))]
 }
@@ -79,7 +83,8 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
         model.notice = Some(Notice::Done("not possible with this run".into()));
         return Vec::new();
     }
-    let ask = |title, hint, text: &str, purpose| Overlay::Ask { title, hint, input: Editor::with(text), purpose };
+    let ask =
+        |title, hint, text: &str, purpose| Overlay::Ask { title, hint, input: Editor::with(text), purpose };
     let confirm = |question: &str, line: &str, effect: Effect| Overlay::Confirm {
         question: question.to_owned(),
         lines: vec![line.to_owned()],
@@ -100,7 +105,8 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
         }
         Action::TakeBranch => {
             let name = super::start::branch_name(&title);
-            model.overlay = Some(ask("branch", "a new branch with this run's commits", &name, Purpose::Branch));
+            model.overlay =
+                Some(ask("branch", "a new branch with this run's commits", &name, Purpose::Branch));
         }
         Action::PublishPr => {
             let hint = "its title; the evidence is in its text";

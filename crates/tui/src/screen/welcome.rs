@@ -269,7 +269,8 @@ pub fn run_line(
     let (sign, role) = canvas.theme.look(&run.status);
     let narrow = with_repo && area.width < 70;
     let head = format!("{sign} {}", pad(&run.status, 10));
-    let repo = if with_repo { format!(" {}", pad(&run.repo(), if narrow { 9 } else { 14 })) } else { String::new() };
+    let repo =
+        if with_repo { format!(" {}", pad(&run.repo(), if narrow { 9 } else { 14 })) } else { String::new() };
     let tail = match narrow {
         true => format!(" {:>10}", ago(run.at, model.now)),
         false => format!(" {:>7} {:>7} {:>10}", run.iteration, run.cost, ago(run.at, model.now)),

@@ -202,7 +202,7 @@ fn every_control_of_a_run_has_its_key() {
     assert_eq!(sent(key(&mut model, 'r')), "rotate");
     assert_eq!(sent(key(&mut model, 's')), "skip");
     assert_eq!(sent(key(&mut model, 'd')), "diagnose");
-    assert!(key(&mut model, 'a').is_empty(), "nothing is asked");
+    assert!(key(&mut model, 'a').is_empty(), "there is no question");
     for (k, name) in [('n', "note"), ('u', "nudge"), ('l', "guardrail")] {
         key(&mut model, k);
         type_text(&mut model, "look at the drain path?");
@@ -444,12 +444,16 @@ fn answers_are_on_the_screen_in_every_size() {
         assert!(text(&draw(&mut model)).contains("Timeline"), "the tabs stay");
         key(&mut model, 'u');
         let effects = enter(&mut model);
-        let [Effect::Send { control: Control::Nudge { text }, then_resume: true, .. }] = effects.as_slice() else {
+        let [Effect::Send { control: Control::Nudge { text }, then_resume: true, .. }] = effects.as_slice()
+        else {
             panic!("{effects:?}")
         };
         assert!(text.ends_with("until they pass. Really?"), "what was typed stays: {text}");
         let effects = key(&mut model, 'a');
-        assert!(matches!(effects.as_slice(), [Effect::Send { control: Control::Approve, .. }]), "{effects:?}");
+        assert!(
+            matches!(effects.as_slice(), [Effect::Send { control: Control::Approve, .. }]),
+            "{effects:?}"
+        );
     }
 }
 
@@ -505,10 +509,7 @@ fn proven_result_is_taken_with_two_keys_and_published_with_two() {
     enter(&mut model);
     assert_eq!(words(&key(&mut model, 'y')), "apply 20261115-143307-k3f9");
     key(&mut model, 'p');
-    assert_eq!(
-        words(&enter(&mut model)),
-        "publish 20261115-143307-k3f9 --title Keep the order of messages"
-    );
+    assert_eq!(words(&enter(&mut model)), "publish 20261115-143307-k3f9 --title Keep the order of messages");
     key(&mut model, 'b');
     assert!(words(&enter(&mut model)).ends_with("--branch ralph/keep-the-order-of-messages"));
 }

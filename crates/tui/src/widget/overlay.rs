@@ -27,7 +27,9 @@ pub enum Outcome {
 
 pub fn editor(overlay: &mut Overlay) -> Option<&mut Editor> {
     match overlay {
-        Overlay::Palette { input, .. } | Overlay::Ask { input, .. } | Overlay::Runs { input, .. } => Some(input),
+        Overlay::Palette { input, .. } | Overlay::Ask { input, .. } | Overlay::Runs { input, .. } => {
+            Some(input)
+        }
         _ => None,
     }
 }
@@ -84,15 +86,13 @@ pub fn key(model: &mut Model, code: KeyCode) -> Outcome {
             }
             _ => {}
         },
-        Overlay::Palette { at, .. } => {
-            match step(code, at, commands.len()) {
-                Some(at) => {
-                    model.overlay = None;
-                    return commands.get(at).map_or(none, |binding| Outcome::Chosen(binding.action));
-                }
-                None => return none,
+        Overlay::Palette { at, .. } => match step(code, at, commands.len()) {
+            Some(at) => {
+                model.overlay = None;
+                return commands.get(at).map_or(none, |binding| Outcome::Chosen(binding.action));
             }
-        }
+            None => return none,
+        },
         Overlay::Ask { input, purpose, .. } => {
             if code == KeyCode::Enter {
                 let (text, purpose) = (input.take(), *purpose);
