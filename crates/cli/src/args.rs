@@ -40,7 +40,7 @@ pub struct Cli {
 
 /// Command groups in help order: those with a description, and those only named.
 const GROUPS: [(&str, &[&str], &[&str]); 6] = [
-    ("Start", &["demo", "init", "doctor", "plan", "lint", "run"], &[]),
+    ("Start", &["demo", "init", "doctor", "plan", "lint", "run"], &["tui"]),
     ("Watch", &["status", "logs", "attach"], &["show", "list", "cost", "replay", "diagnose"]),
     (
         "Steer",
@@ -223,6 +223,8 @@ pub enum Command {
     Guardrail(command::steer::guardrail::GuardrailArgs),
     /// Give the next session a hint
     Nudge(command::steer::control::TextArgs),
+    /// Open the terminal UI
+    Tui,
     /// Show the state of a run
     Status(command::watch::status::StatusArgs),
     /// Show what happened in a run

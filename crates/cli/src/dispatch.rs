@@ -41,6 +41,7 @@ pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
             guardrail::run(args, send, app, &folder, out)
         }
         Command::Nudge(args) => control::text(args, |text| Control::Nudge { text }, app, &folder, out),
+        Command::Tui => home::tui(app, &folder, out),
         Command::Status(args) => status::run(args, app, &folder, out),
         Command::Logs(args) => logs::run(args, app, &folder, out),
         Command::Attach(args) => attach::run(args, app, &folder, out),

@@ -5,6 +5,7 @@ use ralph_loop_app::AppError;
 use ralph_loop_app::task::lint::probe::ProbeEnd;
 use ralph_loop_protocol::display::sanitize;
 use ralph_loop_protocol::display::text::one_line;
+use ralph_loop_protocol::status::Status;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +93,8 @@ pub enum NextStep {
     Start,
     /// Watch the run that is active or needs the user.
     Watch,
+    /// Take the proven result of the latest run.
+    Take,
 }
 
 /// The repo as shown on the Welcome screen.
@@ -142,6 +145,24 @@ pub struct RunRow {
     pub folder: PathBuf,
     /// Whether that is this folder.
     pub here: bool,
+    /// Whether it is done and its work waits to be taken.
+    pub waits: bool,
+}
+
+impl RunRow {
+    /// Its group in a list: needs you, active, finished.
+    pub fn group(&self) -> usize {
+        match Status::ALL.into_iter().find(|status| status.as_str() == self.status) {
+            Some(Status::NeedsYou) => 0,
+            Some(status) if !status.is_over() => 1,
+            _ => 2,
+        }
+    }
+
+    /// The name of its folder.
+    pub fn repo(&self) -> String {
+        self.folder.file_name().map(|name| one_line(&name.to_string_lossy(), 60)).unwrap_or_default()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -100,16 +100,36 @@ impl Draft {
         Self::new(text.trim_start())
     }
 
-    /// Adds a line to a section.
+    /// Adds a line to a section; to Verification, a command.
     #[must_use]
     pub fn with_line(&self, section: &str, line: &str) -> Self {
         let line = ralph_loop_protocol::display::text::one_line(line, 400);
+        if section.eq_ignore_ascii_case("Verification") {
+            return self.with_command(&line);
+        }
         let line = if line.starts_with("- ") { line } else { format!("- {line}") };
         let body = self.section(section);
         if body.lines().any(|old| old.trim() == line) {
             return self.clone();
         }
         self.with_section(section, &format!("{body}\n{line}"))
+    }
+
+    /// Adds a command to the Verification section, in its block.
+    fn with_command(&self, line: &str) -> Self {
+        let quoted =
+            line.split_once('`').and_then(|(_, rest)| rest.split_once('`')).map(|(command, _)| command);
+        let command = quoted.unwrap_or(line.trim_start_matches("- ").trim_start_matches("$ ")).trim();
+        let body = self.section("Verification");
+        if body.lines().any(|old| old.trim().trim_start_matches("- ").trim_matches('`') == command) {
+            return self.clone();
+        }
+        let block = body.strip_suffix("```").filter(|open| open.contains("```"));
+        let body = match block {
+            Some(open) => format!("{open}{command}\n```"),
+            None => format!("{body}\n\n```sh\n{command}\n```"),
+        };
+        self.with_section("Verification", &body)
     }
 
     /// Adds the agent's completion promise.
@@ -179,6 +199,14 @@ mod tests {
         assert_eq!(draft.with_line("Acceptance", "`make test` passes"), draft, "a line stands once");
         assert_eq!(draft.with_title("Other").title(), Some("Other"));
         assert_eq!(draft.with_section("Task", "More.").section("Task"), "More.");
+    }
+
+    #[test]
+    fn a_line_of_verification_becomes_a_command() {
+        let draft = Draft::new("# T\n").with_line("Verification", "`make test` passes");
+        assert_eq!(draft.section("Verification"), "```sh\nmake test\n```");
+        let draft = draft.with_line("Verification", "make lint").with_line("Verification", "make lint");
+        assert_eq!(draft.section("Verification"), "```sh\nmake test\nmake lint\n```");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::data::{
 use crate::draft::Draft;
 use crate::findings::Finding;
 use crate::keys::Action;
-use crate::log::Log;
+use crate::log::Transcript;
 use crate::msg::Effect;
 use crate::widget::editor::Editor;
 use crate::widget::form::Form;
@@ -92,6 +92,7 @@ pub enum Overlay {
         purpose: Purpose,
     },
     Runs {
+        input: Editor,
         at: usize,
     },
     Threads {
@@ -113,6 +114,8 @@ pub enum Purpose {
     Search,
     SaveTo,
     Verify,
+    Branch,
+    PullRequest,
 }
 
 /// A message at the bottom.
@@ -266,12 +269,17 @@ pub struct RunScreen {
     pub happened: VecDeque<Happened>,
     /// The latest known cost of the current session.
     pub session_cost: Option<SessionCost>,
-    pub log: Log,
-    /// The last visible line; `None` follows new output.
-    pub last: Option<usize>,
-    /// Lines that other tabs are scrolled down.
+    pub output: Transcript,
+    /// The chosen row of the timeline or race; lines that other tabs are scrolled down.
     pub top: usize,
     pub search: String,
+    /// The iteration that is open in the timeline.
+    pub opened: Option<Opened>,
+    /// The iteration marked to be compared.
+    pub marked: Option<u32>,
+    /// The hint in the banner of a question, and whether it is being typed.
+    pub hint: Editor,
+    pub hinting: bool,
     /// Contents of tabs that load when opened.
     pub tabs: BTreeMap<u8, Vec<ToneLine>>,
     /// Whether the summary opened automatically.
@@ -280,7 +288,56 @@ pub struct RunScreen {
     pub height: u16,
 }
 
+/// Parts of an open iteration, and of a comparison.
+pub const PARTS: [&str; 4] = ["Output", "Prompt", "Diff", "Checks"];
+pub const COMPARED: [&str; 2] = ["Diff", "Tests"];
+
+/// An open iteration, or the comparison of two.
+#[derive(Debug, Default)]
+pub struct Opened {
+    pub from: Option<u32>,
+    pub iteration: u32,
+    pub part: u8,
+    pub output: Transcript,
+    /// Lines of the other parts, by name; `None` until they are read.
+    pub lines: Option<BTreeMap<&'static str, Vec<ToneLine>>>,
+    /// Lines that they are scrolled down.
+    pub top: usize,
+}
+
+impl Opened {
+    pub fn parts(&self) -> &'static [&'static str] {
+        if self.from.is_some() { &COMPARED } else { &PARTS }
+    }
+
+    /// The name of the shown part.
+    pub fn part(&self) -> &'static str {
+        self.parts()[usize::from(self.part) % self.parts().len()]
+    }
+}
+
 impl RunScreen {
+    /// The visible transcript.
+    pub fn transcript(&mut self) -> Option<&mut Transcript> {
+        match &mut self.opened {
+            Some(opened) if self.tab == 0 && opened.part() == "Output" => Some(&mut opened.output),
+            _ if self.tab == 1 => Some(&mut self.output),
+            _ => None,
+        }
+    }
+
+    /// The open iteration, if it is visible.
+    pub fn inside(&self) -> Option<&Opened> {
+        self.opened.as_ref().filter(|_| self.tab == 0)
+    }
+
+    /// The iterations of the timeline, as shown: the newest first, the active one as `None`.
+    pub fn rows(&self) -> Vec<Option<u32>> {
+        let Some(view) = &self.view else { return Vec::new() };
+        let now = view.current.iter().map(|_| None);
+        now.chain(view.history.iter().rev().map(|it| Some(it.iteration))).collect()
+    }
+
     /// Number of tabs.
     pub fn tabs(&self) -> u8 {
         if self.race.is_some() { RACE_TAB + 1 } else { RACE_TAB }
@@ -331,7 +388,8 @@ impl Model {
             Screen::Studio => true,
             Screen::Start => true,
             Screen::Setup => self.setup.at >= self.setup.agents.len(),
-            Screen::Review | Screen::Finalize | Screen::Run | Screen::Summary => false,
+            Screen::Run => self.run.hinting,
+            Screen::Review | Screen::Finalize | Screen::Summary => false,
         }
     }
 }

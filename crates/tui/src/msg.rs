@@ -16,8 +16,23 @@ use ralph_loop_protocol::money::in_session::SessionCost;
 pub enum Live {
     Piece(Kind, String),
     Line(Kind, String),
+    /// A tool's result, and whether it worked.
+    Result(bool, String),
     /// Estimated cost of the session so far.
     Spent(Option<SessionCost>),
+}
+
+/// What an iteration consists of.
+#[derive(Debug, Default, PartialEq)]
+pub struct Details {
+    /// The earlier iteration it is compared with.
+    pub from: Option<u32>,
+    pub iteration: u32,
+    pub output: Vec<Live>,
+    /// The prompt, the diff, the checks.
+    pub prompt: Vec<ToneLine>,
+    pub diff: Vec<ToneLine>,
+    pub checks: Vec<ToneLine>,
 }
 
 #[derive(Debug)]
@@ -40,6 +55,8 @@ pub enum Msg {
     /// A run's events and output, in order.
     Told(Vec<Happened>, Vec<Live>),
     Tab(u8, Vec<ToneLine>),
+    /// An iteration of the run, or the comparison of two.
+    Details(Box<Details>),
     /// Something succeeded.
     Done(String),
     /// Something failed.
@@ -102,6 +119,12 @@ pub enum Effect {
     LoadTab {
         run: String,
         tab: u8,
+    },
+    /// Loads an iteration; with `from`, what changed since that one.
+    LoadDetails {
+        run: String,
+        from: Option<u32>,
+        iteration: u32,
     },
     ShowDiff(String),
     /// Writes text to a file the user named.

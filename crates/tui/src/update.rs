@@ -4,11 +4,10 @@ use crate::data::{Problem, Screen};
 use crate::keys::{self, Action, Chord, is_text};
 use crate::model::{BaselineState, Model, Notice, Overlay, Purpose, RACE_TAB};
 use crate::msg::{Effect, Msg};
-use crate::screen::{finalize, review, run, setup, start, studio, summary, welcome};
+use crate::screen::{details, finalize, review, run, setup, start, studio, summary, welcome};
 use crate::widget::editor::{Editor, Move};
 use crate::widget::overlay;
 use crate::widget::overlay::Outcome;
-use ralph_loop_protocol::display::look::Look;
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::status::Status;
 use ralph_loop_task::command_line::join_argv;
@@ -52,9 +51,12 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
 /// Shown while an effect runs; its result replaces it.
 fn busy(effect: &Effect) -> Option<&'static str> {
     match effect {
-        Effect::Send { .. } | Effect::Resume(_) => Some("sent; waiting for the run to take it …"),
+        Effect::Send { .. } | Effect::Resume(_) => Some("sent …"),
         Effect::End { .. } => Some("ending the run …"),
-        Effect::Command { .. } => Some("working on it …"),
+        Effect::Command { words, .. } if words.first().is_some_and(|word| word == "publish") => {
+            Some("publishing …")
+        }
+        Effect::Command { .. } => Some("working …"),
         Effect::SaveConfig(_) => Some("saving …"),
         Effect::FirstCommit => Some("making the first commit …"),
         _ => None,
@@ -114,6 +116,19 @@ fn finish(model: &mut Model, effects: Vec<Effect>) -> Vec<Effect> {
     effects
 }
 
+/// What leaving would lose.
+fn unsaved(model: &Model) -> Vec<String> {
+    let studio = &model.studio;
+    let lost = [
+        (studio.hand.is_some(), "Your edits of the draft aren't saved."),
+        (!studio.input.is_empty(), "Your message in the Spec Studio isn't sent."),
+        (studio.answering.is_some(), "An agent's answer is still coming."),
+        (!model.run.hint.is_empty(), "Your hint isn't sent."),
+        (model.start.busy, "The run is still being started."),
+    ];
+    lost.into_iter().filter(|(is_lost, _)| *is_lost).map(|(_, line)| line.to_owned()).collect()
+}
+
 /// What continues after leaving.
 fn goodbye(model: &Model) -> Vec<String> {
     // A finished run doesn't continue, even while its process is cleaning up.
@@ -153,6 +168,7 @@ fn focused(model: &mut Model) -> Option<&mut Editor> {
         Screen::Studio => Some(model.studio.hand.as_mut().unwrap_or(&mut model.studio.input)),
         Screen::Start => model.start.form.editor(),
         Screen::Setup if model.setup.at >= model.setup.agents.len() => model.setup.form.editor(),
+        Screen::Run if model.run.hinting => Some(&mut model.run.hint),
         _ => None,
     }
 }
@@ -228,15 +244,15 @@ fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Help => model.overlay = Some(Overlay::Help { top: 0 }),
         Action::Palette => model.overlay = Some(Overlay::Palette { input: Editor::default(), at: 0 }),
         Action::Runs => {
-            model.overlay = Some(Overlay::Runs { at: 0 });
+            model.overlay = Some(Overlay::Runs { input: Editor::default(), at: 0 });
             return vec![Effect::ListRuns];
         }
         Action::Leave => {
-            let mut lines = goodbye(model);
+            let lines = unsaved(model);
             if lines.is_empty() {
-                lines.push("No run is active.".into());
+                return finish(model, vec![Effect::Quit]);
             }
-            let question = "Leave?".to_owned();
+            let question = "Quit?".to_owned();
             model.overlay = Some(Overlay::Confirm { question, lines, yes: vec![Effect::Quit], leave: true });
         }
         Action::Back => return back(model),
@@ -268,6 +284,7 @@ fn back(model: &mut Model) -> Vec<Effect> {
     match model.screen {
         Screen::Studio if model.studio.hand.is_some() => studio::update(model, Action::Back),
         Screen::Welcome => welcome::update(model, Action::Back),
+        Screen::Run if model.run.hinting || model.run.inside().is_some() => run::update(model, Action::Back),
         Screen::Run | Screen::Summary if model.attached => finish(model, vec![Effect::Quit]),
         Screen::Run | Screen::Summary => {
             welcome::home(model);
@@ -298,7 +315,7 @@ fn told(model: &mut Model, msg: Msg) -> Vec<Effect> {
         }
         Msg::Runs(mut runs) => {
             // Runs that need you first, then active ones, then by time.
-            runs.sort_by_key(|run| (Look::of_word(&run.status).rank, std::cmp::Reverse(run.at)));
+            runs.sort_by_key(|run| (run.group(), std::cmp::Reverse(run.at)));
             model.runs = runs;
         }
         Msg::View(view) => return viewed(model, view),
@@ -310,6 +327,7 @@ fn told(model: &mut Model, msg: Msg) -> Vec<Effect> {
             }
         }
         Msg::Tab(tab, lines) => drop(model.run.tabs.insert(tab, lines)),
+        Msg::Details(found) => details::loaded(model, *found),
         Msg::Done(words) => model.notice = Some(Notice::Done(one_line(&words, 400))),
         Msg::Failed(problem) => failed(model, problem),
         Msg::Started(id) => {
@@ -376,7 +394,9 @@ fn told_of_spec(model: &mut Model, msg: Msg) -> Vec<Effect> {
             model.repo.configured = true;
             welcome::home(model);
             model.notice = Some(Notice::Done(words));
-            return vec![Effect::LookAround];
+            let mut effects = studio::open(model, None);
+            effects.push(Effect::LookAround);
+            return effects;
         }
         _ => {}
     }

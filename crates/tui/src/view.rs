@@ -3,7 +3,7 @@
 use crate::data::Screen;
 use crate::keys;
 use crate::model::{Hit, Model, Notice};
-use crate::screen::{finalize, review, run, setup, start, studio, summary, welcome};
+use crate::screen::{self, finalize, review, run, setup, start, studio, summary, welcome};
 use crate::widget::draw::{Canvas, rows, without};
 use crate::widget::overlay;
 use crate::widget::text::width;
@@ -12,7 +12,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 
 /// The smallest supported terminal.
-pub const SMALLEST: (u16, u16) = (60, 16);
+pub const SMALLEST: (u16, u16) = (60, 15);
 
 #[derive(Debug, Default)]
 pub struct Drawn {
@@ -123,34 +123,39 @@ fn notice(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
 /// The most used keys that fit; help has them all.
 fn foot(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let mut x = area.x + 1;
-    let last = keys::bindings(model.screen).filter(|binding| binding.screen.is_none());
-    let first = keys::bindings(model.screen).filter(|binding| binding.screen.is_some());
-    let named = |binding: &&keys::Binding| binding.short.is_some();
+    // While a text is typed, a character isn't a key.
+    let named = |binding: &'static keys::Binding| {
+        let acts =
+            |key: &&keys::Chord| keys::action(model.screen, **key, model.typing()) == Some(binding.action);
+        let key = binding.keys.iter().find(acts)?;
+        Some((keys::name(*key), screen::short(model, binding)?, binding.action))
+    };
+    let cells = |(key, short, _): &(String, &str, keys::Action)| width(key) + width(short) + 3;
+    let all = keys::bindings(model.screen);
+    let last: Vec<_> = all.clone().filter(|one| one.screen.is_none()).filter_map(named).collect();
     // Help and quit always fit.
-    let fixed: usize = last.clone().filter(named).map(foot_width).sum();
-    for binding in first.filter(named) {
-        let cells = foot_width(binding);
-        if usize::from(area.right().saturating_sub(x)) < cells + fixed {
+    let fixed: usize = last.iter().map(cells).sum();
+    for one in all.filter(|one| one.screen.is_some()).filter_map(named) {
+        if usize::from(area.right().saturating_sub(x)) < cells(&one) + fixed {
             break;
         }
-        x = foot_key(canvas, area, x, binding);
+        x = foot_key(canvas, area, x, &one);
     }
-    for binding in last.filter(named) {
-        x = foot_key(canvas, area, x, binding);
+    for one in &last {
+        x = foot_key(canvas, area, x, one);
     }
 }
 
-fn foot_width(binding: &keys::Binding) -> usize {
-    let key = binding.keys.first().map(|key| keys::name(*key)).unwrap_or_default();
-    width(&key) + width(binding.short.unwrap_or_default()) + 3
-}
-
-fn foot_key(canvas: &mut Canvas<'_>, area: Rect, x: u16, binding: &keys::Binding) -> u16 {
-    let key = binding.keys.first().map(|key| keys::name(*key)).unwrap_or_default();
+fn foot_key(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    x: u16,
+    (key, short, action): &(String, &str, keys::Action),
+) -> u16 {
     let room = |x: u16| area.right().saturating_sub(x);
     let from = x;
-    let x = canvas.put(x, area.y, room(x), Role::Accent, &key);
-    let x = canvas.put(x, area.y, room(x), Role::Muted, &format!(" {}", binding.short.unwrap_or_default()));
-    canvas.hit(Rect { x: from, width: x.saturating_sub(from), ..area }, 0, binding.action);
+    let x = canvas.put(x, area.y, room(x), Role::Accent, key);
+    let x = canvas.put(x, area.y, room(x), Role::Muted, &format!(" {short}"));
+    canvas.hit(Rect { x: from, width: x.saturating_sub(from), ..area }, 0, *action);
     x + 2
 }

@@ -5,8 +5,8 @@ pub(super) mod claude_result;
 
 use super::activity::only_looks;
 use super::parser::{
-    Parsed, ParserSink, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
-    ended_without_result, final_message, no_result,
+    Parsed, ParserSink, ProcessClose, REASON_MAX, append_bounded, ended_by_engine, ended_without_result,
+    final_message, no_result, result_text,
 };
 use super::stream::Events;
 use crate::cli::claude::claude_result::{StreamFacts, judge, tokens_of, usage};
@@ -178,8 +178,8 @@ impl ClaudeEvents {
     fn tool_results(&mut self, turn: &Turn, notes: &mut ParserSink<'_>) {
         for block in turn.message.content.iter().filter(|block| block.kind == "tool_result") {
             let Some(id) = &block.tool_use_id else { continue };
-            let text = block.content.as_ref().map_or("", |content| content.get());
-            notes.result(id, block.is_error == Some(true), text::head(text, RESULT_READ));
+            let text = block.content.as_deref().map_or(Cow::Borrowed(""), result_text);
+            notes.result(id, block.is_error == Some(true), &text);
             let Some(at) = self.awaited.iter().position(|awaited| awaited == id) else { continue };
             self.awaited.swap_remove(at);
             if block.is_error != Some(true) {

@@ -3,7 +3,7 @@
 use super::activity::{relative, unwrapped};
 use super::parser::{
     Parsed, ParserSink, ProcessClose, RESULT_READ, ended_by_engine, ended_without_result,
-    failed_after_success, final_message,
+    failed_after_success, final_message, result_text,
 };
 use super::stream::Events;
 use super::words;
@@ -148,8 +148,8 @@ impl CodexEvents {
             return;
         }
         let ended = event == "item.completed" && item.kind == "command_execution";
-        let output =
-            item.aggregated_output.as_ref().map_or("", |raw| text::head(raw.get(), RESULT_READ)).to_owned();
+        let output = item.aggregated_output.as_deref().filter(|_| ended);
+        let output = output.map_or_else(String::new, |raw| result_text(raw).into_owned());
         let (id, failed) = (item.id.clone(), item.exit_code.is_some_and(|code| code != 0));
         let told = !item.id.is_empty() && self.announced == item.id;
         if !told && event != "item.updated" {

@@ -2,8 +2,8 @@
 //! an error leaves stdout empty and is at the end of stderr; its exit code is the HTTP status mod 256.
 
 use super::parser::{
-    Parsed, ParserSink, ProcessClose, REASON_MAX, RESULT_READ, append_bounded, ended_by_engine,
-    ended_without_result, failed_after_success, final_message, last_lines, no_result,
+    Parsed, ParserSink, ProcessClose, REASON_MAX, append_bounded, ended_by_engine, ended_without_result,
+    failed_after_success, final_message, last_lines, no_result,
 };
 use super::stream::Events;
 use super::words;
@@ -218,7 +218,7 @@ impl Events for GeminiEvents {
             }
             "tool_result" => {
                 let output = event.output.as_deref().unwrap_or_default();
-                notes.result(&event.tool_id, event.status == "error", text::head(output, RESULT_READ));
+                notes.result(&event.tool_id, event.status == "error", output);
             }
             "error" => {
                 let words = event.message.unwrap_or_default();

@@ -18,7 +18,7 @@ mod words;
 
 use self::ledger::Ledger;
 use self::parser::{Parser, ParserSink, ProcessClose};
-pub use self::readable::ReadableOutput;
+pub use self::readable::{ReadableOutput, TranscriptEntry, TranscriptReader};
 use self::start::UserSide;
 use crate::presets;
 use crate::session_hooks::SessionHooks;

@@ -192,7 +192,7 @@ impl Events for OpencodeEvents {
                 self.tools += 1;
                 let Part { tool, call_id, state, .. } = event.part;
                 notes.tool("tool_use", &tool, state.input, &call_id);
-                notes.result(&call_id, state.status == "error", text::head(&state.output, RESULT_READ));
+                notes.result(&call_id, state.status == "error", &state.output);
             }
             "step_finish" => {
                 self.step_finished(event.part);

@@ -8,13 +8,17 @@ use ralph_loop_domain::ports::{ExecEnd, FINAL_MESSAGE_MAX, SessionSink, StopCaus
 use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::event::SessionEnd;
 use ralph_loop_protocol::money::{Tokens, Usage};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::path::Path;
 
 pub(crate) const STDERR_MAX: usize = 16 * 1024;
 const ACTIVITY_MAX: usize = 160;
 pub(crate) const RESULT_READ: usize = 2000;
 const RESULT_MAX: usize = 400;
+/// Bytes of a tool's result that are shown.
+const SHOWN_MAX: usize = 3000;
 pub(crate) const REASON_MAX: usize = 500;
 
 /// Parses a session's output as it arrives, in bounded memory.
@@ -81,12 +85,13 @@ impl ParserSink<'_> {
         }
         self.sink.action(&line.to_string());
     }
-    /// Reports a tool's result: its beginning, as an entry of `actions.jsonl`.
+    /// Reports a tool's result: its lines, and its beginning as an entry of `actions.jsonl`.
     pub(crate) fn result(&mut self, id: &str, is_error: bool, text: &str) {
         if !id.is_empty() {
-            let result = text::one_line(text, RESULT_MAX);
+            let result = text::one_line(text::head(text, RESULT_READ), RESULT_MAX);
             let line = json!({ "type": "result", "id": id, "is_error": is_error, "result": result });
             self.sink.action(&line.to_string());
+            self.sink.result(!is_error, &text::ends(text, SHOWN_MAX));
         }
     }
     /// Reports the agent's text: a whole message, or a piece if `whole` is false.
@@ -107,6 +112,29 @@ impl ParserSink<'_> {
         if !text.is_empty() {
             self.sink.action(&json!({ "type": "message", "text": text }).to_string());
         }
+    }
+}
+
+/// The text of a tool's result: a string, or a list of blocks with text. Anything else stays JSON.
+pub(crate) fn result_text(raw: &RawValue) -> Cow<'_, str> {
+    #[derive(serde::Deserialize)]
+    #[serde(untagged)]
+    enum Content {
+        Text(String),
+        Blocks(Vec<Block>),
+    }
+    #[derive(serde::Deserialize)]
+    struct Block {
+        #[serde(default)]
+        text: String,
+    }
+    match serde_json::from_str(raw.get()) {
+        Ok(Content::Text(text)) => text.into(),
+        Ok(Content::Blocks(blocks)) => {
+            let texts: Vec<String> = blocks.into_iter().map(|block| block.text).collect();
+            texts.join("\n").into()
+        }
+        Err(_) => raw.get().into(),
     }
 }
 

@@ -325,7 +325,7 @@ fn agent_actions_are_shown_and_recorded() {
     let (_, told) = cli(CodexJson, &Canned::new(codex, "", ExecEnd::Exited(0)));
     assert_eq!(told.activities, ["running `cargo test`", "editing a, b"]);
     assert_eq!(told.actions.len(), 3);
-    assert_eq!((&told.actions[1]["id"], &told.actions[1]["result"]), (&"0".into(), &"\"x\"".into()));
+    assert_eq!((&told.actions[1]["id"], &told.actions[1]["result"]), (&"0".into(), &"x".into()));
 
     let claude = r#"{"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"Let me think."}]}}
 {"type":"assistant","message":{"id":"2","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"make"}}]}}

@@ -3,11 +3,12 @@
 use crate::environment::Environment;
 use crate::error::AppError;
 use crate::read::facts::RunSnapshot;
-use crate::read::find;
+use crate::read::{find, seen};
 use jiff::Timestamp;
 use ralph_loop_journal::folder::registry;
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::money::Cost;
+use ralph_loop_protocol::status::Status;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +38,9 @@ pub struct ListEntry {
     /// Unfinished and stopped.
     #[serde(skip)]
     pub orphaned: bool,
+    /// Done, with work that was neither committed nor published.
+    #[serde(skip)]
+    pub untaken: bool,
 }
 
 /// The runs of `folder`, or of every folder, oldest first.
@@ -69,6 +73,7 @@ pub fn list_entry(env: &Environment, registration: Registration) -> ListEntry {
         workspace: registration.workspace.clone(),
         problem: None,
         orphaned: false,
+        untaken: false,
     };
     if !registration.origin.is_dir() {
         let problem = format!("`{}` is gone", registration.origin.display());
@@ -81,6 +86,10 @@ pub fn list_entry(env: &Environment, registration: Registration) -> ListEntry {
     match RunSnapshot::load(env, registration) {
         Err(error) => ListEntry { status: "unreadable".into(), problem: Some(error.message), ..entry },
         Ok(facts) => ListEntry {
+            untaken: facts.status() == Status::Done
+                && facts.state.work.commit.is_some()
+                && facts.state.handover.pushed.is_none()
+                && !seen::is_taken(&facts.entry),
             title: facts.state.spec.task.title.clone(),
             status: facts.status().to_string(),
             driven: facts.driver.is_some(),

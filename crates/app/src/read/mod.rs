@@ -10,3 +10,4 @@ pub mod seen;
 pub mod status;
 pub mod taking_home;
 pub mod timeline;
+pub mod transcript;

@@ -3,7 +3,7 @@
 use crate::output::Out;
 use ralph_loop_journal::live::{LivePayload, LiveRecord};
 use ralph_loop_protocol::describe::Tone;
-use ralph_loop_protocol::display::text::count;
+use ralph_loop_protocol::display::text::{count, tail_lines};
 
 /// Length limit of an unfinished line.
 const LINE_MAX: usize = 2000;
@@ -25,7 +25,9 @@ impl LivePrinter {
             }
             LivePayload::ToolCall { name, what } if what.is_empty() => self.whole(&format!("> {name}"), out),
             LivePayload::ToolCall { what, .. } => self.whole(&format!("> {what}"), out),
-            LivePayload::ToolResult { ok: false, text } => self.whole(&format!("! {text}"), out),
+            LivePayload::ToolResult { ok: false, text } => {
+                self.whole(&format!("! {}", tail_lines(text.trim_end(), 5)), out);
+            }
             LivePayload::Activity { text } => self.whole(&format!("> {text}"), out),
             LivePayload::LeftOut { bytes } => self.whole(&format!("… {bytes} bytes left out"), out),
             // A success shows in what follows; tokens are reported at the end of the session.

@@ -69,6 +69,9 @@ impl SessionSink for TokenBound<'_> {
     fn action(&mut self, json_line: &str) {
         self.sink.action(json_line);
     }
+    fn result(&mut self, ok: bool, text: &str) {
+        self.sink.result(ok, text);
+    }
     fn action_started(&mut self, action: &ActionStart) {
         self.sink.action_started(action);
     }

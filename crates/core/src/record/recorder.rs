@@ -58,9 +58,6 @@ pub(crate) struct Recorder<'a> {
 #[derive(serde::Deserialize)]
 struct ActionLine {
     name: Option<String>,
-    result: Option<String>,
-    #[serde(default)]
-    is_error: bool,
 }
 
 impl<'a> Recorder<'a> {
@@ -136,20 +133,6 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    fn show_told(&mut self, told: ActionLine) {
-        match told {
-            ActionLine { name: Some(name), .. } => {
-                let what =
-                    if std::mem::take(&mut self.doing) { self.activity.clone() } else { String::new() };
-                self.ledger.show(&LivePayload::ToolCall { name: one_line(&name, 60), what });
-            }
-            ActionLine { result: Some(result), is_error, .. } => {
-                self.ledger.show(&LivePayload::ToolResult { ok: !is_error, text: one_line(&result, 200) });
-            }
-            ActionLine { .. } => {}
-        }
-    }
-
     pub(crate) fn finish(mut self) -> Result<(), DriveError> {
         self.show_doing();
         let (_, [stdout, stderr]) = self.log.finish()?;
@@ -216,11 +199,18 @@ impl SessionSink for Recorder<'_> {
             let clean = self.ledger.redactor.text(json_line);
             let _ = writeln!(self.actions, "{}", clean.trim_end());
             if !self.managed
-                && let Ok(told) = serde_json::from_str::<ActionLine>(&clean)
+                && let Ok(ActionLine { name: Some(name) }) = serde_json::from_str(&clean)
             {
-                self.show_told(told);
+                let what =
+                    if std::mem::take(&mut self.doing) { self.activity.clone() } else { String::new() };
+                self.ledger.show(&LivePayload::ToolCall { name: one_line(&name, 60), what });
             }
         }
+    }
+
+    fn result(&mut self, ok: bool, text: &str) {
+        let text = self.ledger.redactor.text(text).into_owned();
+        self.ledger.show(&LivePayload::ToolResult { ok, text });
     }
 
     fn action_started(&mut self, action: &ActionStart) {

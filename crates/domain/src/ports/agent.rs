@@ -132,6 +132,10 @@ pub trait SessionSink {
     fn activity(&mut self, line: &str);
     /// One action of the session as a JSON line (`actions.jsonl`).
     fn action(&mut self, json_line: &str);
+    /// A tool's result, bounded: its first and last lines.
+    fn result(&mut self, ok: bool, text: &str) {
+        let _ = (ok, text);
+    }
     /// A managed action begins: an event of the run.
     fn action_started(&mut self, action: &ActionStart) {
         let _ = action;

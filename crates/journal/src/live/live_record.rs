@@ -43,6 +43,7 @@ pub enum LivePayload {
     },
     ToolResult {
         ok: bool,
+        /// Its first and last lines.
         text: String,
     },
     CheckOutput {

@@ -1,5 +1,6 @@
 //! Pure text helpers: cutting at character boundaries, durations and ages for display.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// The first `max` bytes of `text`, cut at a character boundary.
@@ -37,6 +38,20 @@ pub fn tail_lines(text: &str, max: usize) -> &str {
         }
     }
     &text[start + 1..]
+}
+
+/// The first and last lines of `text`, at most about `max` bytes; a line between them says how many are left out.
+pub fn ends(text: &str, max: usize) -> Cow<'_, str> {
+    if text.len() <= max {
+        return text.into();
+    }
+    // Whole lines if there are any.
+    let first = head(text, max / 2);
+    let first = first.rfind('\n').map_or(first, |at| &first[..at]);
+    let last = tail(text, max / 2);
+    let last = last.find('\n').map_or(last, |at| &last[at + 1..]);
+    let between = text[first.len()..text.len() - last.len()].matches('\n').count().max(1);
+    format!("{first}\n… {} left out …\n{last}", count(between, "line")).into()
 }
 
 /// One line for an event or a list, safe to show: sanitized, one space between words, at most `max` bytes, `…` if

@@ -4,9 +4,10 @@ use super::Inbound;
 use crate::data::{Happened, ToneLine};
 use crate::log::Kind;
 use crate::msg::{Live, Msg};
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use ralph_loop_journal::live::LivePayload;
 use ralph_loop_journal::live::stream::StreamItem;
-use ralph_loop_journal::live::{LivePayload, LiveRecord};
 use ralph_loop_protocol::describe::{describe_in, details};
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::money::in_session::SessionCost;
@@ -49,9 +50,11 @@ impl Feed {
                     happened.push(Happened { at: line.event.at, line: ToneLine::new(tone, words), details });
                 }
                 StreamItem::Live(record) => {
-                    let lines = shown(record);
+                    let lines = shown(record.at, &record.body);
                     bytes += match &lines {
-                        Some(Live::Piece(_, text) | Live::Line(_, text)) => text.len(),
+                        Some(Live::Piece(_, text) | Live::Line(_, text) | Live::Result(_, text)) => {
+                            text.len()
+                        }
                         Some(Live::Spent(_)) | None => 0,
                     };
                     live.extend(lines);
@@ -78,22 +81,20 @@ impl Feed {
     }
 }
 
-/// A live record as log lines; `None` if there is nothing to show.
-fn shown(record: &LiveRecord) -> Option<Live> {
-    Some(match &record.body {
+/// A record as a line of a transcript; `None` if there is nothing to show.
+pub fn shown(at: Timestamp, record: &LivePayload) -> Option<Live> {
+    Some(match record {
         LivePayload::Text { text } => Live::Piece(Kind::Said, text.clone()),
         LivePayload::Stderr { text } => Live::Piece(Kind::Stderr, text.clone()),
         LivePayload::CheckOutput { text, .. } => Live::Piece(Kind::Check, text.clone()),
         LivePayload::ToolCall { name, what } if what.is_empty() => Live::Line(Kind::Did, name.clone()),
         LivePayload::ToolCall { what, .. } => Live::Line(Kind::Did, what.clone()),
         LivePayload::Activity { text } => Live::Line(Kind::Did, text.clone()),
-        LivePayload::ToolResult { ok: false, text } => Live::Line(Kind::Failed, text.clone()),
+        LivePayload::ToolResult { ok, text } => Live::Result(*ok, text.clone()),
         LivePayload::LeftOut { bytes } => {
             Live::Line(Kind::Note, format!("… {bytes} bytes left out; the logs have them"))
         }
-        LivePayload::Tokens { cost_usd, .. } => {
-            Live::Spent(cost_usd.map(|sum| SessionCost { at: record.at, sum }))
-        }
-        LivePayload::ToolResult { .. } | LivePayload::Unknown => return None,
+        LivePayload::Tokens { cost_usd, .. } => Live::Spent(cost_usd.map(|sum| SessionCost { at, sum })),
+        LivePayload::Unknown => return None,
     })
 }

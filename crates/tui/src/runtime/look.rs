@@ -112,7 +112,10 @@ fn agents(world: &World, facts: &mut RepoFacts) {
 
 pub fn runs(world: &World) -> Result<Vec<RunRow>, AppError> {
     let top = world.top();
+    // What a run changed in this folder is committed once nothing is left to commit.
+    let clean = std::cell::LazyCell::new(|| changed(world.env(), &top) == Some(0));
     let rows = world.app.list(&world.folder, true)?.into_iter().map(|run| RunRow {
+        waits: run.untaken && !(run.workspace == top && *clean),
         here: run.folder == top || run.workspace == top,
         title: one_line(&run.title, 200),
         driven: run.driven,

@@ -3,7 +3,8 @@
 use super::perform::World;
 use super::{runs, tabs};
 use crate::data::{RunRow, ToneLine};
-use crate::msg::{Effect, Msg};
+use crate::log::Kind;
+use crate::msg::{Details, Effect, Live, Msg};
 use crate::remote::Server;
 use jiff::Timestamp;
 use ralph_loop_app::AppError;
@@ -30,6 +31,9 @@ pub fn perform(world: &World, server: &Server, effect: Effect) -> Result<(), App
             send(world, server, &run, if now { &Control::Cancel } else { &Control::Stop })?;
         }
         Effect::LoadTab { run, tab } => world.tell(Msg::Tab(tab, load(server, &run, tab)?)),
+        Effect::LoadDetails { run, from, iteration } => {
+            world.tell(Msg::Details(Box::new(details(server, &run, from, iteration)?)));
+        }
         Effect::ShowDiff(run) => {
             let answer = server.get(&["runs", &run, "diff"], &[])?;
             let patch = answer["patch"].as_str().unwrap_or_default();
@@ -91,18 +95,45 @@ fn row(run: &Value) -> RunRow {
         at,
         folder: PathBuf::from(text("repo", 300)),
         here: true,
+        waits: false,
+    }
+}
+
+/// An iteration without its prompt and output, which only the run's machine has as text.
+fn details(server: &Server, run: &str, from: Option<u32>, iteration: u32) -> Result<Details, AppError> {
+    let asked = [("iteration", iteration.to_string())].into_iter();
+    let asked: Vec<_> = asked.chain(from.map(|from| ("against", from.to_string()))).collect();
+    let diff = changes(&server.get(&["runs", run, "diff"], &asked)?);
+    let rows = server.get(&["runs", run, "iterations"], &[])?;
+    let receipt = |number: u32| {
+        let rows = rows["iterations"].as_array()?;
+        let row = rows.iter().find(|row| row["iteration"] == number)?;
+        serde_json::from_value::<Receipt>(row["receipt"].clone()).ok()
+    };
+    let checks = match from {
+        Some(from) => tabs::tests_between(receipt(from).as_ref(), receipt(iteration).as_ref()),
+        None => receipt(iteration).map(|receipt| tabs::receipt(iteration, &receipt)).unwrap_or_default(),
+    };
+    let note =
+        format!("`ralph logs -o --iteration {iteration}` and `ralph show` on the run's machine show this");
+    let prompt = vec![ToneLine::new(Tone::Muted, &note)];
+    let output = vec![Live::Line(Kind::Note, note)];
+    Ok(Details { from, iteration, output, prompt, diff, checks })
+}
+
+/// The files and the patch of an answer.
+fn changes(answer: &Value) -> Vec<ToneLine> {
+    let files: Vec<ToneLine> = answer["files"].as_array().into_iter().flatten().map(file).collect();
+    let patch = answer["patch"].as_str().unwrap_or_default();
+    match files.is_empty() && patch.is_empty() {
+        true => Vec::new(),
+        false => tabs::changes(files, patch, answer["cut"].as_bool().unwrap_or_default()),
     }
 }
 
 fn load(server: &Server, run: &str, tab: u8) -> Result<Vec<ToneLine>, AppError> {
     if tab == 3 {
-        let answer = server.get(&["runs", run, "diff"], &[])?;
-        let files: Vec<ToneLine> = answer["files"].as_array().into_iter().flatten().map(file).collect();
-        let patch = answer["patch"].as_str().unwrap_or_default();
-        return Ok(match files.is_empty() && patch.is_empty() {
-            true => Vec::new(),
-            false => tabs::changes(files, patch, answer["cut"].as_bool().unwrap_or_default()),
-        });
+        return Ok(changes(&server.get(&["runs", run, "diff"], &[])?));
     }
     let mut answer = server.get(&["runs", run, "iterations"], &[])?;
     let Value::Array(rows) = answer["iterations"].take() else { return Ok(Vec::new()) };

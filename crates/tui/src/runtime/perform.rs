@@ -104,6 +104,9 @@ fn perform(world: &World, effect: Effect) -> Result<(), AppError> {
         Effect::Resume(run) => return runs::resume(world, &run),
         Effect::End { run, now } => return runs::end(world, &run, now),
         Effect::LoadTab { run, tab } => world.tell(Msg::Tab(tab, runs::tab(world, &run, tab)?)),
+        Effect::LoadDetails { run, from, iteration } => {
+            world.tell(Msg::Details(Box::new(runs::details(world, &run, from, iteration)?)));
+        }
         Effect::ShowDiff(run) => world.page(runs::diff(world, &run)?),
         Effect::SaveText { name, text } => return runs::save(world, &name, &text),
         Effect::Start(wish) => return start::start(world, *wish),

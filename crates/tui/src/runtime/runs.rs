@@ -1,19 +1,24 @@
 //! Steers runs and reads their data for tabs.
 
 use super::perform::World;
-use super::tabs;
+use super::{feed, tabs};
 use crate::data::ToneLine;
-use crate::msg::Msg;
+use crate::msg::{Details, Msg};
 use ralph_loop_app::AppError;
+use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::read::taking_home::{RunChanges, RunResultFiles};
+use ralph_loop_app::read::timeline::RunTimeline;
+use ralph_loop_app::read::transcript;
 use ralph_loop_app::steering::{own_program, steer};
 use ralph_loop_app::trust::repo_file;
+use ralph_loop_git::RunCommits;
 use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::control::{BudgetChange, Control};
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::display::sanitize;
 use ralph_loop_protocol::display::text::{one_line, tail};
+use ralph_loop_protocol::event::FileChange;
 use ralph_loop_protocol::money::receipt::Receipt;
 
 /// Size limits of a patch in a tab and in the pager.
@@ -85,15 +90,67 @@ fn git(world: &World, run: &str) -> Result<Vec<ToneLine>, AppError> {
     };
     let files = found.work.files(&found.repo)?;
     let (patch, cut) = found.work.patch(&found.repo, TAB_MAX)?;
-    let files = files.iter().map(|file| {
-        let word = match file.status {
-            'A' => "new",
-            'D' => "deleted",
-            _ => "changed",
-        };
-        tabs::file(word, file.added.zip(file.removed), &file.path)
-    });
-    Ok(tabs::changes(files.collect(), &String::from_utf8_lossy(&patch), cut))
+    Ok(tabs::changes(files.iter().map(file_line).collect(), &String::from_utf8_lossy(&patch), cut))
+}
+
+/// An iteration: what the agent printed, its prompt, its diff and its checks; or what changed between two.
+pub fn details(world: &World, run: &str, from: Option<u32>, iteration: u32) -> Result<Details, AppError> {
+    let facts = RunSnapshot::load(world.env(), entry(world, run)?)?;
+    let folder = |number: u32| facts.entry.run_dir().iteration(number);
+    let text = |name: &str| repo_file::read_record(&folder(iteration).join(name)).unwrap_or_default();
+    let receipt = |number: u32| {
+        let bytes = repo_file::read_record(&folder(number).join("receipt.json")).ok()?;
+        serde_json::from_slice::<Receipt>(&bytes).ok()
+    };
+    let found = Details { from, iteration, ..Details::default() };
+    if let Some(from) = from {
+        let diff = between(world, run, from, iteration)?;
+        let checks = tabs::tests_between(receipt(from).as_ref(), receipt(iteration).as_ref());
+        return Ok(Details { diff, checks, ..found });
+    }
+    let records = transcript::read(&facts, iteration).unwrap_or_default();
+    let heading = |line: &str| if line.starts_with('#') { Tone::Attention } else { Tone::Plain };
+    let prompt = String::from_utf8_lossy(&text("prompt.md")).into_owned();
+    let prompt = sanitize::block(&prompt).lines().map(|line| ToneLine::new(heading(line), line)).collect();
+    let patch = text("git_diff.patch");
+    let cut = patch.len() > TAB_MAX;
+    let patch = String::from_utf8_lossy(&patch[..patch.len().min(TAB_MAX)]).into_owned();
+    Ok(Details {
+        output: records.iter().filter_map(|record| feed::shown(facts.now, record)).collect(),
+        prompt,
+        diff: if patch.trim().is_empty() { Vec::new() } else { tabs::changes(Vec::new(), &patch, cut) },
+        checks: receipt(iteration).map(|receipt| tabs::receipt(iteration, &receipt)).unwrap_or_default(),
+        ..found
+    })
+}
+
+/// The files and the patch between the ends of two iterations.
+fn between(world: &World, run: &str, from: u32, to: u32) -> Result<Vec<ToneLine>, AppError> {
+    let found = match RunResultFiles::open(world.env(), &world.folder, Some(run))? {
+        RunChanges::Recorded(found) => found,
+        RunChanges::Nothing(_) => return Ok(Vec::new()),
+    };
+    let story = RunTimeline::read(world.env(), &found.reading, None)?;
+    // An iteration without changes has the files of the one before.
+    let at_end_of = |number: u32| {
+        let until = story.iterations.iter().take_while(|it| it.iteration <= number);
+        until.filter_map(|it| it.commit.clone()).last().unwrap_or_else(|| found.work.start.clone())
+    };
+    let (files, patch) = RunCommits::between(&found.repo, &at_end_of(from), &at_end_of(to), TAB_MAX)?;
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let files = files.iter().map(file_line).collect();
+    Ok(tabs::changes(files, &String::from_utf8_lossy(&patch), patch.len() >= TAB_MAX))
+}
+
+fn file_line(file: &FileChange) -> ToneLine {
+    let word = match file.status {
+        'A' => "new",
+        'D' => "deleted",
+        _ => "changed",
+    };
+    tabs::file(word, file.added.zip(file.removed), &file.path)
 }
 
 fn changelog(world: &World, run: &str) -> Result<Vec<ToneLine>, AppError> {

@@ -6,6 +6,7 @@ use ralph_loop_protocol::display::sanitize;
 use ralph_loop_protocol::display::text::{count, duration, one_line};
 use ralph_loop_protocol::money::Cost;
 use ralph_loop_protocol::money::receipt::Receipt;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// A changed file: status, lines added and removed, path.
@@ -67,10 +68,29 @@ pub fn receipt(number: u32, receipt: &Receipt) -> Vec<ToneLine> {
         let (tone, word) = if check.passed { (Tone::Good, "passed") } else { (Tone::Bad, "failed") };
         let why = check.why.as_deref().map(|why| format!(": {}", one_line(why, 200))).unwrap_or_default();
         lines.push(ToneLine::new(tone, format!("     {word} {}{why}", one_line(&check.name, 80))));
+        if !check.passed {
+            let said = check.evidence(12);
+            lines.extend(said.iter().map(|line| ToneLine::new(Tone::Plain, format!("         {line}"))));
+        }
     }
     if !receipt.message.trim().is_empty() {
         lines.push(ToneLine::new(Tone::Muted, format!("     {}", one_line(&receipt.message, 300))));
     }
     lines.push(ToneLine::new(Tone::Plain, ""));
+    lines
+}
+
+/// The tests that the work between two iterations fixed and broke.
+pub fn tests_between(from: Option<&Receipt>, to: Option<&Receipt>) -> Vec<ToneLine> {
+    let failing = |receipt: Option<&Receipt>| -> BTreeSet<String> {
+        receipt.iter().flat_map(|receipt| &receipt.checks).flat_map(|check| check.failing.clone()).collect()
+    };
+    let (before, after) = (failing(from), failing(to));
+    let line =
+        |tone, word: &str, test: &String| ToneLine::new(tone, format!("{word} {}", one_line(test, 300)));
+    let mut lines: Vec<ToneLine> =
+        before.difference(&after).map(|test| line(Tone::Good, "fixed  ", test)).collect();
+    lines.extend(after.difference(&before).map(|test| line(Tone::Bad, "broken ", test)));
+    lines.extend(after.intersection(&before).map(|test| line(Tone::Plain, "failing", test)));
     lines
 }

@@ -17,7 +17,7 @@ use ratatui::layout::Rect;
 /// Opens it with the promise added, and lints the task.
 pub fn open(model: &mut Model) -> Vec<Effect> {
     if model.studio.draft.is_empty() {
-        model.notice = Some(Notice::Done("there is no draft yet: say what is to be done".into()));
+        model.notice = Some(Notice::Done("no draft yet: describe the task first".into()));
         return Vec::new();
     }
     let promise = if model.repo.promise.is_empty() { "COMPLETE" } else { &model.repo.promise };

@@ -18,7 +18,7 @@ use ratatui::layout::Rect;
 /// Starts a round with all agents except the author; with the author if it is the only one.
 pub fn begin(model: &mut Model) -> Vec<Effect> {
     if model.studio.draft.is_empty() {
-        model.notice = Some(Notice::Done("there is no draft to review yet".into()));
+        model.notice = Some(Notice::Done("no draft to review yet".into()));
         return Vec::new();
     }
     let talked = model.studio.asked().map(str::to_owned);
@@ -26,6 +26,7 @@ pub fn begin(model: &mut Model) -> Vec<Effect> {
         model.studio.agents.iter().filter(|name| Some(*name) != talked.as_ref()).cloned().collect();
     if agents.is_empty() {
         agents.extend(talked);
+        model.notice = Some(Notice::Done("this agent reviews its own draft: no other agent is here".into()));
     }
     if agents.is_empty() {
         let wrong = Problem::new(
@@ -103,7 +104,7 @@ fn apply(model: &mut Model, at: usize) {
 
 fn undo(model: &mut Model) {
     let Some(draft) = model.studio.undo.pop() else {
-        model.notice = Some(Notice::Done("there is nothing to undo".into()));
+        model.notice = Some(Notice::Done("nothing to undo".into()));
         return;
     };
     model.studio.draft = draft;

@@ -2,7 +2,7 @@
 
 use super::run::open;
 use crate::keys::Action;
-use crate::model::Model;
+use crate::model::{Model, Overlay, RACE_TAB};
 use crate::msg::Effect;
 use crate::widget::draw::Canvas;
 use crate::widget::text::{pad, width};
@@ -15,6 +15,25 @@ use ratatui::layout::Rect;
 /// Column widths of status and cost.
 const STATUS: usize = 11;
 const COST: usize = 14;
+
+/// The winner whose result can be taken here.
+pub fn winner(model: &Model) -> Option<&RaceRun> {
+    let here = model.run.race.as_ref().filter(|_| model.run.tab == RACE_TAB && model.server.is_none());
+    here.and_then(|race| race.winning())
+}
+
+/// Takes the winner's result.
+pub fn take(model: &mut Model) {
+    let Some(run) = winner(model) else { return };
+    let words = ["apply".to_owned(), run.run_id.to_string()].to_vec();
+    let done = "the changes are in your checkout, not committed".to_owned();
+    model.overlay = Some(Overlay::Confirm {
+        question: format!("Apply the result of {} to your checkout?", one_line(&run.name, 40)),
+        lines: vec!["As uncommitted changes. If one of your edits conflicts, nothing is changed.".into()],
+        yes: vec![Effect::Command { words, done }],
+        leave: false,
+    });
+}
 
 /// Opens the selected run; the race stays its tab.
 pub fn enter(model: &mut Model) -> Vec<Effect> {
@@ -52,7 +71,8 @@ pub fn view(model: &Model, race: &RaceView, canvas: &mut Canvas<'_>, area: Rect)
         );
     }
     let next = match race.winning() {
-        Some(run) => format!("next: `ralph apply {}` takes the winner home", run.run_id),
+        Some(_) if model.server.is_none() => "a takes the winning result".to_owned(),
+        Some(run) => format!("`ralph apply {}` on the run's machine takes the winning result", run.run_id),
         None => "↑ ↓ choose, Enter opens that run".to_owned(),
     };
     canvas.line(area, below + 3, &[(Role::Accent, next)]);

@@ -1,9 +1,11 @@
 //! The tabs of a run, and the column next to them.
 
-use super::run::{age, agent_tag, kind_role};
+use super::details;
+use super::run::{age, agent_tag, tone_lines};
+use crate::keys::Action;
 use crate::model::Model;
-use crate::widget::draw::{Canvas, Span, share_role};
-use crate::widget::text::{contains, pad, width, wrap};
+use crate::widget::draw::{Canvas, Span, list_top, share_role};
+use crate::widget::text::{pad, width, wrap};
 use crate::widget::theme::{Role, Sign, of_tone};
 use ralph_loop_protocol::display::text::{clock, count, duration, one_line};
 use ralph_loop_protocol::display::view::{AgentStanding, IterationView, RunView};
@@ -18,82 +20,96 @@ const TIME: usize = 10;
 
 /// Shows the tab.
 pub fn view(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) {
-    match model.run.tab {
-        0 => {
-            let all = timeline(model, view, canvas, area);
-            lines(model, canvas, area, &all);
-        }
-        1 => output(model, canvas, area),
-        2 => {
+    match (model.run.tab, &model.run.opened) {
+        (0, Some(opened)) => details::view(model, view, opened, canvas, area),
+        (0, None) => timeline(model, view, canvas, area),
+        (1, _) => details::transcript(model, &model.run.output, canvas, area),
+        (2, _) => {
             let all = checks(view, canvas);
-            lines(model, canvas, area, &all);
-        }
-        tab => match model.run.tabs.get(&tab) {
-            None => canvas.line(area, 0, &[(Role::Muted, "reading …".into())]),
-            Some(found) if found.is_empty() => canvas.line(area, 0, &[(Role::Muted, "nothing yet".into())]),
-            Some(found) => {
-                let shown = found.iter().skip(model.run.top.min(found.len().saturating_sub(1)));
-                for (row, line) in (0..area.height).zip(shown) {
-                    canvas.line(area, row, &[(of_tone(line.tone), line.text.clone())]);
-                }
+            let top = model.run.top.min(all.len().saturating_sub(1));
+            for (row, spans) in (0..area.height).zip(all.iter().skip(top)) {
+                canvas.line(area, row, spans);
             }
+        }
+        (tab, _) => match model.run.tabs.get(&tab) {
+            None => canvas.line(area, 0, &[(Role::Muted, "reading …".into())]),
+            Some(found) => tone_lines(canvas, area, found, model.run.top, &model.run.search),
         },
     }
 }
 
-fn lines(model: &Model, canvas: &mut Canvas<'_>, area: Rect, all: &[Vec<Span>]) {
-    let top = model.run.top.min(all.len().saturating_sub(1));
-    for (row, spans) in (0..area.height).zip(all.iter().skip(top)) {
-        canvas.line(area, row, spans);
-    }
-}
-
-/// The latest iterations as cards, then events, newest first.
-fn timeline(model: &Model, view: &RunView, canvas: &Canvas<'_>, area: Rect) -> Vec<Vec<Span>> {
-    let mut all = Vec::new();
-    if let Some(current) = &view.current {
-        let since = ralph_loop_app::read::phrases::since(current.started_at, model.now);
-        let model_name = current.model.as_deref().map(|name| format!("  {name}")).unwrap_or_default();
-        let (sign, role) = canvas.theme.look(view.status.as_str());
-        all.push(vec![
-            (Role::Strong, format!("{:>3}  ", current.iteration)),
-            agent_tag(current.agent.as_str(), 9),
-            (role, format!("{sign} {}  {}", view.status, clock(since))),
-            (Role::Muted, model_name),
-        ]);
-    }
-    for (at, iteration) in view.history.iter().enumerate().rev() {
-        let before = at.checked_sub(1).and_then(|at| view.history[at].tests);
-        all.push(card(iteration, before.map(|tests| tests.failed), canvas));
-        let message = one_line(&iteration.message, 600);
-        if !message.is_empty() {
-            let cells = usize::from(area.width).saturating_sub(6);
-            let pieces = wrap(&message, cells);
-            all.extend(pieces.iter().take(2).map(|piece| vec![(Role::Text, format!("     {piece}"))]));
+/// The latest iterations as cards, then events, newest first. The chosen one is visible.
+fn timeline(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) {
+    let rows = model.run.rows();
+    let mut all: Vec<(usize, Vec<Span>)> = Vec::new();
+    for (item, iteration) in rows.iter().enumerate() {
+        let number = *iteration;
+        match view.history.iter().position(|it| Some(it.iteration) == number) {
+            None => all.extend(view.current.as_ref().map(|current| {
+                let since = ralph_loop_app::read::phrases::since(current.started_at, model.now);
+                let model_name = current.model.as_deref().map(|name| format!("  {name}")).unwrap_or_default();
+                let (sign, role) = canvas.theme.look(view.status.as_str());
+                let spans = vec![
+                    (Role::Strong, format!("{:>3}  ", current.iteration)),
+                    agent_tag(current.agent.as_str(), 9),
+                    (role, format!("{sign} {}  {}", view.status, clock(since))),
+                    (Role::Muted, model_name),
+                ];
+                (item, spans)
+            })),
+            Some(at) => {
+                let it = &view.history[at];
+                let before = at.checked_sub(1).and_then(|at| view.history[at].tests);
+                let mut card = card(it, before.map(|tests| tests.failed), canvas);
+                if model.run.marked == number {
+                    card.push((Role::Accent, "  marked: = compares".into()));
+                }
+                all.push((item, card));
+                let message = one_line(&it.message, 600);
+                if !message.is_empty() {
+                    let cells = usize::from(area.width).saturating_sub(6);
+                    let pieces = wrap(&message, cells);
+                    let lines = pieces.iter().take(2);
+                    all.extend(lines.map(|piece| (item, vec![(Role::Text, format!("     {piece}"))])));
+                }
+            }
         }
     }
     if !all.is_empty() {
-        all.push(Vec::new());
+        all.push((usize::MAX, Vec::new()));
     }
     // Only visible events become lines.
-    let room = usize::from(area.height) + model.run.top;
+    let room = usize::from(area.height) + 6 * (model.run.top + 1);
     let cells = usize::from(area.width).saturating_sub(TIME);
-    for happened in model.run.happened.iter().rev().take(room) {
+    for (at, happened) in model.run.happened.iter().rev().enumerate() {
+        let item = rows.len() + at;
         let time = happened.at.to_zoned(model.zone.clone()).strftime("%H:%M:%S").to_string();
         for (n, piece) in wrap(&happened.line.text, cells).iter().take(4).enumerate() {
             let lead = if n == 0 { pad(&time, TIME) } else { " ".repeat(TIME) };
-            all.push(vec![(Role::Muted, lead), (of_tone(happened.line.tone), (*piece).to_owned())]);
+            all.push((item, vec![(Role::Muted, lead), (of_tone(happened.line.tone), (*piece).to_owned())]));
         }
         let details = happened.details.iter().flat_map(|line| wrap(line, cells).into_iter().take(2));
-        all.extend(details.map(|line| vec![(Role::Muted, format!("{}{line}", " ".repeat(TIME)))]));
+        all.extend(details.map(|line| (item, vec![(Role::Muted, format!("{}{line}", " ".repeat(TIME)))])));
         if all.len() > room {
             break;
         }
     }
-    all
+    let first = all.iter().position(|(item, _)| *item == model.run.top).unwrap_or(0);
+    let top = list_top(first, area.height, all.len());
+    let list = Rect { x: area.x + 1, width: area.width.saturating_sub(1), ..area };
+    for (row, (at, (item, spans))) in (0..area.height).zip(all.iter().enumerate().skip(top)) {
+        canvas.line(list, row, spans);
+        if at == first {
+            canvas.line(area, row, &[(Role::Accent, canvas.theme.sign(Sign::Point).into())]);
+        }
+        if *item < rows.len() {
+            canvas.hit(area, row, Action::Row(*item));
+        }
+    }
 }
 
-fn card(it: &IterationView, failed_before: Option<u64>, canvas: &Canvas<'_>) -> Vec<Span> {
+/// An iteration in one line.
+pub fn card(it: &IterationView, failed_before: Option<u64>, canvas: &Canvas<'_>) -> Vec<Span> {
     let (sign, role) = match it.verdict {
         Verdict::Candidate => (Sign::Good, Role::Good),
         Verdict::NotPromised => (Sign::Half, Role::Text),
@@ -125,32 +141,6 @@ fn card(it: &IterationView, failed_before: Option<u64>, canvas: &Canvas<'_>) -> 
     ]
 }
 
-/// The agent's output; only what fits is laid out.
-fn output(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
-    let run = &model.run;
-    let last = run.last.unwrap_or(run.log.len().saturating_sub(1));
-    if run.log.len() == 0 {
-        canvas.line(area, 0, &[(Role::Muted, "nothing was printed yet".into())]);
-        return;
-    }
-    let shown = run.log.visible(last, usize::from(area.width).saturating_sub(2), usize::from(area.height));
-    let searched = !run.search.is_empty();
-    for (row, (_, kind, text)) in (0..).zip(shown) {
-        let role = if searched && contains(&text, &run.search) { Role::Match } else { kind_role(kind) };
-        let mark = match kind {
-            crate::log::Kind::Did => canvas.theme.sign(Sign::Point),
-            crate::log::Kind::Failed => canvas.theme.sign(Sign::Bad),
-            _ => " ",
-        };
-        canvas.line(area, row, &[(kind_role(kind), pad(mark, 2)), (role, text)]);
-    }
-    if run.last.is_some() {
-        let below = run.log.len().saturating_sub(last + 1);
-        let words = format!(" {} below, f follows ", count(below, "line"));
-        canvas.right(area, area.height.saturating_sub(1), &[(Role::Attention, words)]);
-    }
-}
-
 fn checks(view: &RunView, canvas: &Canvas<'_>) -> Vec<Vec<Span>> {
     let mut all = Vec::new();
     if let Some(setup) = &view.setup_failed {
@@ -177,7 +167,7 @@ fn checks(view: &RunView, canvas: &Canvas<'_>) -> Vec<Vec<Span>> {
                 last.tests.map(|tests| format!("{} passing, {} failing  ", tests.passed, tests.failed));
             let why = last.why.as_deref().map(|why| format!("{}  ", one_line(why, 200))).unwrap_or_default();
             let took = duration(Duration::from_millis(last.duration_ms));
-            let tree = if check.current_tree { "" } else { "  of an earlier tree" };
+            let tree = if check.current_tree { "" } else { "  from an earlier iteration" };
             all.push(vec![
                 (Role::Text, format!("    {}{why}", tests.unwrap_or_default())),
                 (Role::Muted, format!("took {took}{tree}")),
@@ -255,7 +245,7 @@ pub fn side(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) 
     for (row, agent) in (row + 2..area.height).zip(&view.agents) {
         let (role, words) = match agent.standing {
             AgentStanding::Working => (Role::Accent, "working".to_owned()),
-            AgentStanding::Free => (Role::Muted, "free".to_owned()),
+            AgentStanding::Free => (Role::Muted, "idle".to_owned()),
             AgentStanding::Resting => {
                 let until = agent
                     .until
@@ -263,7 +253,7 @@ pub fn side(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) 
                 (Role::Attention, format!("rate limited {}", until.unwrap_or_default()))
             }
             AgentStanding::Dropped => {
-                (Role::Bad, format!("left out: {}", one_line(agent.reason.as_deref().unwrap_or(""), 120)))
+                (Role::Bad, format!("disabled: {}", one_line(agent.reason.as_deref().unwrap_or(""), 120)))
             }
         };
         let used = match agent.sessions {
@@ -304,7 +294,7 @@ pub fn closer(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) {
         spans.push((Role::Muted, format!(" {} of {}", last.passed, last.passed + last.failed)));
     }
     let scores: Vec<f64> = view.history.iter().map(|it| it.loop_score).collect();
-    spans.push((Role::Muted, "   loop ".into()));
+    spans.push((Role::Muted, "   stuck score ".into()));
     spans.push((Role::Attention, canvas.spark(&scores, 8)));
     spans.push((Role::Muted, format!(" {:.1}", view.loop_score)));
     if let Some(best) = &view.best {
@@ -323,7 +313,7 @@ fn sparks(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 
         spans.push((Role::Muted, "tests passing ".into()));
         spans.push((Role::Good, format!("{}  ", canvas.spark(&tests, cells))));
     }
-    spans.push((Role::Muted, "loop ".into()));
+    spans.push((Role::Muted, "stuck score ".into()));
     spans.push((Role::Attention, canvas.spark(&scores, cells)));
     spans.push((Role::Muted, format!(" {:.2}", view.loop_score)));
     canvas.line(area, row, &spans);

@@ -103,7 +103,7 @@ fn probe(model: &mut Model, chosen: &dyn Fn(&AgentState) -> bool) -> Vec<Effect>
         effects.push(Effect::Probe { agent: name.clone(), seconds });
     }
     if effects.is_empty() {
-        model.notice = Some(Notice::Done("there is no agent to ask".into()));
+        model.notice = Some(Notice::Done("no agent to test".into()));
     }
     effects
 }
@@ -142,7 +142,7 @@ fn config(model: &Model) -> serde_json::Value {
 }
 
 pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
-    let mut row = heading(canvas, area, 0, "Who works");
+    let mut row = heading(canvas, area, 0, "Agents");
     for (at, (name, state)) in model.setup.agents.iter().enumerate() {
         let chosen = at == model.setup.at;
         let mark = if chosen { canvas.theme.sign(Sign::Point) } else { " " };
@@ -169,10 +169,10 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
         if let (AgentState::Fails(wrong), true) = (state, chosen) {
             let inside = Rect { x: area.x + 4, width: area.width.saturating_sub(4), ..area };
             row = problem(canvas, inside, row, wrong);
-            row = canvas.text(inside, row, Role::Muted, "Space leaves it out; Ctrl-G waits longer and asks again; log in with its own program in another terminal, then Ctrl-T.");
+            row = canvas.text(inside, row, Role::Muted, "Space turns it off; Ctrl-G tests it again with more time; if it isn't logged in, log in with its own program in another terminal, then Ctrl-T.");
         }
     }
-    row = heading(canvas, area, row + 1, "How it goes");
+    row = heading(canvas, area, row + 1, "Settings");
     let mut shown = model.setup.form.clone();
     let typing = model.setup.at >= model.setup.agents.len();
     shown.at = if typing { model.setup.at - model.setup.agents.len() } else { usize::MAX };
@@ -186,5 +186,5 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     }
     let below = without(area, row + used + 1, 0);
     let arrow = canvas.theme.sign(Sign::Arrow);
-    canvas.text(below, 0, Role::Accent, &format!("{arrow} Ctrl-T asks each agent one tiny question (it may cost a little); Ctrl-S saves .ralph/config.json"));
+    canvas.text(below, 0, Role::Accent, &format!("{arrow} Ctrl-T sends each agent a test prompt (it may cost a little); Ctrl-S saves .ralph/config.json"));
 }

@@ -36,8 +36,8 @@ pub fn open(model: &mut Model, text: Option<String>) -> Vec<Effect> {
             (String::new(), format!("empty: what is configured ({})", repo.verifiers.join(", ")))
         }
         (_, [_, ..], _) => (String::new(), "empty: the task's verification".to_owned()),
-        (_, _, [first, ..]) => (first.clone(), "the test command that was found here".to_owned()),
-        _ => (String::new(), "a command that shows that it is done, for example `make test`".to_owned()),
+        (_, _, [first, ..]) => (first.clone(), "the test command found here".to_owned()),
+        _ => (String::new(), "a command that passes when it's done, for example `make test`".to_owned()),
     };
     let (iterations, minutes, cost) = &repo.limits;
     let form = Form::new(vec![
@@ -58,7 +58,7 @@ pub fn open(model: &mut Model, text: Option<String>) -> Vec<Effect> {
         Field::choice(
             "best",
             "who wins a race",
-            &["the first proven one", "the best number", "the smallest diff", "the lowest cost"],
+            &["first proven", "the best number", "the smallest diff", "the lowest cost"],
             0,
             "",
         ),
@@ -70,7 +70,7 @@ pub fn open(model: &mut Model, text: Option<String>) -> Vec<Effect> {
             "place",
             &["in your folder", "in a separate worktree"],
             0,
-            "agents get a copy if they are sandboxed",
+            "sandboxed agents work on a copy",
         ),
         Field::choice(
             "publish",
@@ -82,7 +82,7 @@ pub fn open(model: &mut Model, text: Option<String>) -> Vec<Effect> {
         Field::choice(
             "start_new",
             "unfinished run",
-            &["is resumed, if there is one", "stays, a new one starts"],
+            &["resume it if there is one", "start a new run"],
             0,
             "",
         ),
@@ -101,7 +101,7 @@ fn first_line(text: &str) -> String {
 }
 
 /// `ralph/keep-the-order`.
-fn branch_name(title: &str) -> String {
+pub fn branch_name(title: &str) -> String {
     let mut slug = String::new();
     for c in title.chars().flat_map(char::to_lowercase) {
         match c {
@@ -143,7 +143,7 @@ pub fn wish(model: &Model) -> StartWish {
         verify: form.get("verify"),
         worktree: form.get("place").contains("worktree"),
         publish: publish.to_owned(),
-        start_new: form.get("start_new").starts_with("stays"),
+        start_new: form.get("start_new").starts_with("start"),
         race: form.get("race"),
         best: best.to_owned(),
         allowed: false,
@@ -162,7 +162,7 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
             if model.start.text.is_none() && model.start.file.is_none() {
                 model.start.problem = Some(Problem::new(
                     "there is no task yet",
-                    "Esc goes back: say there what is to be done, or finalize a task in the Spec Studio",
+                    "Esc goes back: describe the task there, or finalize one in the Spec Studio",
                 ));
                 return Vec::new();
             }

@@ -19,9 +19,9 @@ use ratatui::layout::Rect;
 
 /// The form's questions, and the section for each answer.
 const QUESTIONS: [(&str, &str); 4] = [
-    ("What is to be done? One sentence; it becomes the title.", "title"),
+    ("What should be done? One sentence; it becomes the title.", "title"),
     ("What is wrong or missing, for whom, and where does it belong?", "Task"),
-    ("How can you tell that it's done? One line for each thing to check.", "Acceptance"),
+    ("How do we know it's done? One check per line.", "Acceptance"),
     ("Which command shows that it's done? For example: make test", "Verification"),
 ];
 /// The parts of a task with their purpose.
@@ -92,7 +92,7 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
                 }
                 studio.draft = draft;
             }
-            None => model.notice = Some(Notice::Done("there is nothing to undo".into())),
+            None => model.notice = Some(Notice::Done("nothing to undo".into())),
         },
         Action::Back if studio.hand.is_some() => edit(studio),
         Action::NextTab => complete(studio),

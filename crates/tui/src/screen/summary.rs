@@ -3,9 +3,10 @@
 use super::run::{agent_tag, cost, iterations};
 use crate::data::Screen;
 use crate::keys::{self, Action};
-use crate::model::{Model, Overlay};
+use crate::model::{Model, Notice, Overlay, Purpose};
 use crate::msg::Effect;
-use crate::widget::draw::{Canvas, beside, without};
+use crate::widget::draw::{Canvas, beside, rows, without};
+use crate::widget::editor::Editor;
 use crate::widget::text::pad;
 use crate::widget::theme::{Role, Sign, of_tone};
 use ralph_loop_protocol::display::text::{count, duration, one_line};
@@ -17,12 +18,73 @@ use std::time::Duration;
 /// Width of the fact names.
 const LABEL: u16 = 14;
 
+/// Whether an action has an effect on this run.
+pub fn offers(model: &Model, action: Action) -> bool {
+    let Some(view) = &model.run.view else { return action == Action::Back };
+    // A server run's folder isn't on this machine.
+    let local = model.server.is_none();
+    let changed = view.history.iter().any(|it| it.commit.is_some() || it.files > 0);
+    match action {
+        Action::OpenPr => view.pr.is_some(),
+        Action::PublishPr => local && changed && view.pr.is_none(),
+        Action::ApplyResult | Action::TakeBranch | Action::Restore => local && changed,
+        Action::Diff => changed,
+        Action::Archive => local && model.repo.tasks.iter().any(|task| task == "ralph/tasks.json"),
+        Action::NewThread => local,
+        _ => true,
+    }
+}
+
+/// What Enter does.
+fn primary(model: &Model) -> Action {
+    let proven = model.run.view.as_ref().is_some_and(|view| {
+        view.proof
+            .as_ref()
+            .is_some_and(|proof| proof.passed && proof.level.is_some_and(ProofLevel::is_proven))
+    });
+    let ways = [(proven, Action::ApplyResult), (true, Action::Diff), (true, Action::ShowRun)];
+    ways.into_iter()
+        .find(|(is, action)| *is && offers(model, *action))
+        .map_or(Action::ShowRun, |(_, way)| way)
+}
+
+/// Whether the run worked in the user's own folder, which has the changes then.
+fn in_place(view: &RunView) -> bool {
+    view.workspace == view.origin
+}
+
+/// What an action does with this run's result.
+fn label(view: &RunView, binding: &keys::Binding) -> &'static str {
+    match binding.action {
+        Action::ApplyResult if in_place(view) => "commit it on the current branch",
+        _ => binding.label,
+    }
+}
+
+fn command(words: &[&str], done: &str) -> Effect {
+    Effect::Command { words: words.iter().map(|word| (*word).to_owned()).collect(), done: done.to_owned() }
+}
+
+/// Puts the result on a separate branch.
+pub fn take_branch(run: &str, name: String) -> Vec<Effect> {
+    vec![command(&["apply", run, "--branch", &name], &format!("the result is on the branch {name}"))]
+}
+
+/// Opens a pull request with the result.
+pub fn publish(run: &str, title: String) -> Vec<Effect> {
+    vec![command(&["publish", run, "--title", &title], "the pull request is open")]
+}
+
 pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
-    let run = model.run.id.clone();
-    let command = |words: &[&str], done: &str| Effect::Command {
-        words: words.iter().map(|word| (*word).to_owned()).collect(),
-        done: done.to_owned(),
-    };
+    let Some(view) = &model.run.view else { return Vec::new() };
+    let (run, title, own) = (model.run.id.clone(), one_line(&view.title, 200), in_place(view));
+    let action = if action == Action::Enter { primary(model) } else { action };
+    if !offers(model, action) {
+        model.notice = Some(Notice::Done("not possible with this run".into()));
+        return Vec::new();
+    }
+    let ask =
+        |title, hint, text: &str, purpose| Overlay::Ask { title, hint, input: Editor::with(text), purpose };
     let confirm = |question: &str, line: &str, effect: Effect| Overlay::Confirm {
         question: question.to_owned(),
         lines: vec![line.to_owned()],
@@ -31,18 +93,31 @@ pub fn update(model: &mut Model, action: Action) -> Vec<Effect> {
     };
     match action {
         Action::Diff => return vec![Effect::ShowDiff(run)],
+        Action::ApplyResult if own => {
+            let apply = command(&["apply", &run, "--squash"], "the result is one commit on your branch");
+            let line = "One commit with this run's changes and nothing else.";
+            model.overlay = Some(confirm("Commit the result?", line, apply));
+        }
         Action::ApplyResult => {
             let apply = command(&["apply", &run], "the changes are in your checkout, not committed");
-            let line = "As plain changes, for you to look at and commit. Where something of yours is in the way, nothing is touched.";
-            model.overlay = Some(confirm("Take the result into your checkout?", line, apply));
+            let line = "As uncommitted changes. If one of your edits conflicts, nothing is changed.";
+            model.overlay = Some(confirm("Apply the result to your checkout?", line, apply));
+        }
+        Action::TakeBranch => {
+            let name = super::start::branch_name(&title);
+            model.overlay =
+                Some(ask("branch", "a new branch with this run's commits", &name, Purpose::Branch));
+        }
+        Action::PublishPr => {
+            let hint = "its title; the evidence is in its text";
+            model.overlay = Some(ask("pull request", hint, &title, Purpose::PullRequest));
         }
         Action::OpenPr => return vec![command(&["open", &run], "opened")],
         Action::Restore => {
             let restore = command(&["restore", &run, "--yes"], "the files are as they were before the run");
             let line =
                 "The current files are saved under refs/ralph first; HEAD, branches and the index stay.";
-            model.overlay =
-                Some(confirm("Bring the files back to what they were before this run?", line, restore));
+            model.overlay = Some(confirm("Restore the files from before this run?", line, restore));
         }
         Action::Archive => {
             let archive = command(&["archive"], "the plan is archived");
@@ -69,7 +144,8 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let (sign, role) = canvas.theme.look(view.status.as_str());
     let end = view.finished.as_ref().map_or(view.now.as_str(), |end| end.summary.as_str());
     let head = format!("{sign} {}: {}", view.status, one_line(end, 400));
-    let row = canvas.text(area, 0, role, &head) + 1;
+    let row = canvas.text(rows(area, 0, 3), 0, role, &head);
+    let row = take(model, view, canvas, area, row) + 1;
     let body = without(area, row, 0);
     let (left, right) =
         if area.width >= 100 { beside(body, area.width / 2) } else { (body, Rect::default()) };
@@ -77,7 +153,6 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     let files = if right.width > 0 { right } else { without(left, used + 1, 0) };
     if right.width > 0 {
         canvas.bar_down(right.x.saturating_sub(1), right);
-        next(model, view, canvas, left, used + 1);
     }
     let indent = u16::from(right.width > 0);
     changes(model, canvas, Rect { x: files.x + indent, width: files.width.saturating_sub(indent), ..files });
@@ -136,22 +211,24 @@ fn facts(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect) -> 
     row
 }
 
-/// What can be done, by key.
-fn next(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) {
-    canvas.line(area, row, &[(Role::Strong, "Next".into())]);
-    let fits = |binding: &&keys::Binding| match binding.action {
-        Action::OpenPr => view.pr.is_some(),
-        // A server run's folder isn't on this machine.
-        Action::ApplyResult | Action::Restore | Action::NewThread if model.server.is_some() => false,
-        Action::Runs | Action::Back | Action::Archive => false,
-        _ => binding.screen.is_some(),
-    };
-    for (row, binding) in (row + 1..area.height).zip(keys::bindings(Screen::Summary).filter(fits)) {
+/// The ways to take the result: Enter does the first one.
+fn take(model: &Model, view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 {
+    let first = primary(model);
+    let mut ways = vec![first];
+    let others = [Action::ApplyResult, Action::TakeBranch, Action::PublishPr, Action::OpenPr];
+    ways.extend(others.into_iter().filter(|way| *way != first && offers(model, *way)));
+    let mut row = row;
+    for (n, way) in ways.into_iter().enumerate() {
+        let Some(binding) = keys::bindings(Screen::Summary).find(|one| one.action == way) else { continue };
         let key = binding.keys.first().map(|key| keys::name(*key)).unwrap_or_default();
-        let spans = [(Role::Accent, format!("  {}", pad(&key, 4))), (Role::Text, binding.label.to_owned())];
+        let (mark, key) = if n == 0 { (canvas.theme.sign(Sign::Arrow), "Enter".into()) } else { ("", key) };
+        let role = if n == 0 { Role::Strong } else { Role::Text };
+        let spans = [(Role::Accent, pad(mark, 3) + &pad(&key, 7)), (role, label(view, binding).to_owned())];
         canvas.line(area, row, &spans);
-        canvas.hit(area, row, binding.action);
+        canvas.hit(area, row, way);
+        row += 1;
     }
+    row
 }
 
 fn proof(view: &RunView) -> (Role, String) {
@@ -162,8 +239,8 @@ fn proof(view: &RunView) -> (Role, String) {
             let shown = shown.map_or_else(String::new, |line| format!(" · {line}"));
             (if proven { Role::Good } else { Role::Attention }, format!("{}{shown}", proof.headline))
         }
-        Some(proof) if proof.over => (Role::Bad, "the final check did not pass".into()),
-        Some(_) => (Role::Accent, "the final check runs".into()),
+        Some(proof) if proof.over => (Role::Bad, "final check failed".into()),
+        Some(_) => (Role::Accent, "final check running".into()),
         None => (Role::Attention, "not proven".into()),
     }
 }

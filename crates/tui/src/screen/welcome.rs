@@ -20,10 +20,13 @@ const RUNS_MAX: usize = 50;
 pub fn next_step(model: &Model) -> (NextStep, String) {
     let here = model.runs.iter().find(|run| run.here);
     if let Some(run) = here.filter(|run| run.status == "needs you") {
-        return (NextStep::Watch, format!("`{}` needs you: open it and answer", run.title));
+        return (NextStep::Watch, format!("`{}` needs your answer", run.title));
     }
     if let Some(run) = here.filter(|run| run.driven) {
         return (NextStep::Watch, format!("watch `{}`, which is {}", run.title, run.status));
+    }
+    if let Some(run) = here.filter(|run| run.waits) {
+        return (NextStep::Take, format!("take the result of `{}`", run.title));
     }
     if !model.repo.has_commit {
         return (NextStep::FirstCommit, "make a first commit: a run starts from one".into());
@@ -34,10 +37,10 @@ pub fn next_step(model: &Model) -> (NextStep, String) {
         return (NextStep::Setup, "set up: choose agents and how results are checked".into());
     }
     match model.repo.tasks.as_slice() {
-        [task] => (NextStep::Start, format!("start a run of {task}, or say what else is to be done")),
-        [] if proven => (NextStep::Describe, "say in a sentence what is to be done next".into()),
-        [] => (NextStep::Describe, "say in a sentence what is to be done".into()),
-        several => (NextStep::Describe, format!("say what is to be done ({} lie here)", several.join(", "))),
+        [task] => (NextStep::Start, format!("start a run of {task}, or describe a new task")),
+        [] if proven => (NextStep::Describe, "describe the next task in a sentence".into()),
+        [] => (NextStep::Describe, "describe the task in a sentence".into()),
+        several => (NextStep::Describe, format!("describe the task ({} exist here)", several.join(", "))),
     }
 }
 
@@ -104,7 +107,7 @@ fn enter(model: &mut Model) -> Vec<Effect> {
         NextStep::Setup => setup::open(model),
         NextStep::Describe => studio::open(model, None),
         NextStep::Start => start::open(model, None),
-        NextStep::Watch => open(model, 0),
+        NextStep::Watch | NextStep::Take => open(model, 0),
     }
 }
 
@@ -144,12 +147,12 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
 
 /// The input for a sentence.
 fn write(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
-    let inside = canvas.field(area, "Task", "Enter runs it · Ctrl-P plans it");
+    let inside = canvas.field(area, "Task", "Enter to run it · Ctrl-P to plan it");
     let prompt = canvas.theme.sign(Sign::Point);
     canvas.line(inside, 0, &[(Role::Accent, format!("{prompt} "))]);
     let text = Rect { x: inside.x + 2, width: inside.width.saturating_sub(2), ..inside };
     if model.welcome.input.is_empty() {
-        canvas.line(text, 0, &[(Role::Muted, "what is to be done?".into())]);
+        canvas.line(text, 0, &[(Role::Muted, "What should be done?".into())]);
     }
     canvas.editor(text, &model.welcome.input);
 }
@@ -159,8 +162,8 @@ fn place(model: &Model, canvas: &mut Canvas<'_>, area: Rect, row: u16) -> u16 {
     let label = |text: &str| (Role::Muted, pad(text, 11));
     canvas.line(area, row, &[label("repo"), (Role::Strong, repo.path.clone())]);
     let state = match (repo.has_commit, repo.changed) {
-        _ if model.welcome.waits.is_some() => (Role::Accent, "looking; then it continues …".to_owned()),
-        _ if !model.looked => (Role::Muted, "looking …".to_owned()),
+        _ if model.welcome.waits.is_some() => (Role::Accent, "checking; then it continues …".to_owned()),
+        _ if !model.looked => (Role::Muted, "checking …".to_owned()),
         (false, _) => (Role::Attention, "no commit yet".to_owned()),
         (_, None) => (Role::Muted, String::new()),
         (_, Some(0)) => (Role::Good, "clean".to_owned()),
@@ -184,10 +187,10 @@ pub fn agent_words(canvas: &Canvas<'_>, state: &AgentState) -> (Role, String) {
     match state {
         AgentState::Found => (Role::Text, format!("{} found", sign(Sign::Open))),
         AgentState::Missing => (Role::Muted, format!("{} not installed", sign(Sign::Note))),
-        AgentState::Probing(_) => (Role::Accent, format!("{} asking …", sign(Sign::Half))),
+        AgentState::Probing(_) => (Role::Accent, format!("{} testing …", sign(Sign::Half))),
         AgentState::Works(said) => (Role::Good, format!("{} {said}", sign(Sign::Good))),
         AgentState::Fails(problem) => (Role::Bad, format!("{} {}", sign(Sign::Bad), problem.what)),
-        AgentState::Off => (Role::Muted, format!("{} left out", sign(Sign::Note))),
+        AgentState::Off => (Role::Muted, format!("{} off", sign(Sign::Note))),
     }
 }
 
@@ -248,24 +251,35 @@ fn runs(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
     }
     let top = list_top(model.welcome.at.unwrap_or(0), list.height, here.len());
     for (row, (at, run)) in (0..list.height).zip(here.iter().enumerate().skip(top)) {
-        run_line(model, canvas, list, row, run, model.welcome.at == Some(at));
+        run_line(model, canvas, list, row, run, false, model.welcome.at == Some(at));
         canvas.hit(list, row, Action::Row(at));
     }
 }
 
-/// One run in a list.
-pub fn run_line(model: &Model, canvas: &mut Canvas<'_>, area: Rect, row: u16, run: &RunRow, chosen: bool) {
+/// One run in a list, optionally with its repo.
+pub fn run_line(
+    model: &Model,
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    row: u16,
+    run: &RunRow,
+    with_repo: bool,
+    chosen: bool,
+) {
     let (sign, role) = canvas.theme.look(&run.status);
-    let tail = format!(" {:>7} {:>7} {:>10}", run.iteration, run.cost, ago(run.at, model.now));
+    let narrow = with_repo && area.width < 70;
     let head = format!("{sign} {}", pad(&run.status, 10));
-    let room = usize::from(area.width).saturating_sub(width(&head) + width(&tail) + 1);
-    let spans = [(role, head), (Role::Text, format!(" {}", pad(&run.title, room))), (Role::Muted, tail)];
-    if chosen {
-        let spans = spans.map(|(_, text)| (Role::Selected, text));
-        canvas.line(area, row, &spans);
-    } else {
-        canvas.line(area, row, &spans);
-    }
+    let repo =
+        if with_repo { format!(" {}", pad(&run.repo(), if narrow { 9 } else { 14 })) } else { String::new() };
+    let tail = match narrow {
+        true => format!(" {:>10}", ago(run.at, model.now)),
+        false => format!(" {:>7} {:>7} {:>10}", run.iteration, run.cost, ago(run.at, model.now)),
+    };
+    let room = usize::from(area.width).saturating_sub(width(&head) + width(&repo) + width(&tail) + 1);
+    let title = format!(" {}", pad(&run.title, room));
+    let spans = [(role, head), (Role::Muted, repo), (Role::Text, title), (Role::Muted, tail)];
+    let spans = spans.map(|(role, text)| (if chosen { Role::Selected } else { role }, text));
+    canvas.line(area, row, &spans);
 }
 
 /// The screen to return to from a run.

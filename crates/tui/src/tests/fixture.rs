@@ -70,6 +70,7 @@ pub fn model(theme: Theme, size: (u16, u16)) -> Model {
         at: at(age),
         folder: "/home/ana/work/router".into(),
         here: true,
+        waits: false,
     };
     update(&mut model, Msg::Repo(Box::new(facts)));
     update(
@@ -165,7 +166,8 @@ pub fn with_run(model: &mut Model) {
         Live::Line(Kind::Did, "reading src/router.rs".into()),
         Live::Piece(Kind::Said, "I see the race: the drain path does not hold the lock.\nNow I ".into()),
         Live::Piece(Kind::Said, "add a test.\n\u{1b}]0;owned\u{7}\u{1b}[2Jnot cleared\n".into()),
-        Live::Line(Kind::Failed, "command failed: exit code 1".into()),
+        Live::Line(Kind::Did, "running `cargo test order`".into()),
+        Live::Result(false, (1..9).map(|n| format!("output {n}\n")).collect::<String>() + "1 test failed"),
     ];
     let told = vec![
         happened("2026-11-15T14:33:07Z", Tone::Plain, "run created"),

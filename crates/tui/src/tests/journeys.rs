@@ -1,11 +1,13 @@
 //! Keys, pastes and clicks, from the first sentence to the finished run.
 
-use super::fixture::{COLORS, draw, finished, model, on, press, race, run_view, text, type_text};
-use crate::data::{Baseline, LintLine, Problem, Screen};
+use super::fixture::{COLORS, draw, finished, model, needs_you, on, press, race, run_view, text, type_text};
+use crate::data::{Baseline, LintLine, Problem, Screen, ToneLine};
+use crate::log::Kind;
 use crate::model::{Model, Notice, Overlay};
-use crate::msg::{Effect, Msg};
+use crate::msg::{Details, Effect, Live, Msg};
 use crate::update::update;
 use ralph_loop_protocol::control::Control;
+use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::status::Status;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
@@ -141,7 +143,11 @@ fn race_starts_from_the_form_and_shows_a_table() {
     update(&mut model, Msg::Race(Box::new(race(Some("20261115-143307-k3fb")))));
     key(&mut model, '7');
     let seen = text(&draw(&mut model));
-    assert!(seen.contains("codex wins") && seen.contains("ralph apply 20261115-143307-k3fb"), "{seen}");
+    assert!(seen.contains("codex wins") && seen.contains("a takes the winning result"), "{seen}");
+    key(&mut model, 'a');
+    let apply = ["apply", "20261115-143307-k3fb"].map(str::to_owned).to_vec();
+    let effects = key(&mut model, 'y');
+    assert!(matches!(effects.as_slice(), [Effect::Command { words, .. }] if *words == apply), "{effects:?}");
 }
 
 #[test]
@@ -196,7 +202,7 @@ fn every_control_of_a_run_has_its_key() {
     assert_eq!(sent(key(&mut model, 'r')), "rotate");
     assert_eq!(sent(key(&mut model, 's')), "skip");
     assert_eq!(sent(key(&mut model, 'd')), "diagnose");
-    assert_eq!(sent(key(&mut model, 'a')), "approve");
+    assert!(key(&mut model, 'a').is_empty(), "there is no question");
     for (k, name) in [('n', "note"), ('u', "nudge"), ('l', "guardrail")] {
         key(&mut model, k);
         type_text(&mut model, "look at the drain path?");
@@ -259,13 +265,15 @@ fn output_is_followed_searched_and_saved() {
 }
 
 #[test]
-fn ctrl_c_asks_then_leaves_and_lists_active_runs() {
+fn quitting_lists_active_runs_and_asks_only_if_something_would_be_lost() {
     let mut model = on(Screen::Run, COLORS, (120, 40));
+    model.studio.input.insert("not sent yet");
     ctrl(&mut model, 'c');
+    assert!(text(&draw(&mut model)).contains("Your message in the Spec Studio isn't sent."));
     assert!(model.left.is_none());
     key(&mut model, 'n');
     assert!(model.overlay.is_none() && model.left.is_none());
-    ctrl(&mut model, 'c');
+    model.studio.input.take();
     assert_eq!(ctrl(&mut model, 'c'), [Effect::Quit]);
     assert_eq!(
         model.left.unwrap(),
@@ -416,4 +424,111 @@ fn the_mouse_chooses_and_scrolls() {
     type_text(&mut model, "start a fresh");
     let effects = enter(&mut model);
     assert!(matches!(effects.as_slice(), [Effect::Send { control: Control::Rotate, .. }]), "{effects:?}");
+}
+
+#[test]
+fn answers_are_on_the_screen_in_every_size() {
+    for size in [(120, 40), (80, 24), (60, 20), (60, 15)] {
+        let mut model = on(Screen::Run, COLORS, size);
+        update(&mut model, Msg::View(Box::new(needs_you())));
+        let seen = text(&draw(&mut model));
+        assert!(seen.contains("a approve") && seen.contains("u reject"), "{size:?}\n{seen}");
+        let foot = seen.lines().last().unwrap();
+        assert!(!foot.contains("skip") && !foot.contains("rotate"), "{foot}");
+        key(&mut model, 'u');
+        let seen = text(&draw(&mut model));
+        assert!(seen.contains("hint: Keep the original tests."), "{size:?}\n{seen}");
+        assert!(seen.lines().last().unwrap().contains("F1 help"), "? is typed: {seen}");
+        type_text(&mut model, " Really?");
+        press(&mut model, KeyCode::Esc, KeyModifiers::NONE);
+        assert!(text(&draw(&mut model)).contains("Timeline"), "the tabs stay");
+        key(&mut model, 'u');
+        let effects = enter(&mut model);
+        let [Effect::Send { control: Control::Nudge { text }, then_resume: true, .. }] = effects.as_slice()
+        else {
+            panic!("{effects:?}")
+        };
+        assert!(text.ends_with("until they pass. Really?"), "what was typed stays: {text}");
+        let effects = key(&mut model, 'a');
+        assert!(
+            matches!(effects.as_slice(), [Effect::Send { control: Control::Approve, .. }]),
+            "{effects:?}"
+        );
+    }
+}
+
+#[test]
+fn an_iteration_opens_with_its_transcript_and_two_are_compared() {
+    let mut model = on(Screen::Run, COLORS, (120, 40));
+    press(&mut model, KeyCode::Down, KeyModifiers::NONE);
+    let effects = enter(&mut model);
+    let load = |from, iteration| Effect::LoadDetails { run: "20261115-143307-k3f9".into(), from, iteration };
+    assert_eq!(effects, [load(None, 6)]);
+    let line = |text: &str| vec![ToneLine::new(Tone::Plain, text)];
+    let output = vec![
+        Live::Line(Kind::Did, "running `make`".into()),
+        Live::Result(false, (1..=9).map(|n| format!("row {n}\n")).collect()),
+    ];
+    let (prompt, diff) = (line("the prompt"), line("+ the diff"));
+    let details = Details { iteration: 6, output, prompt, diff, ..Details::default() };
+    update(&mut model, Msg::Details(Box::new(details)));
+    let seen = text(&draw(&mut model));
+    assert!(seen.contains("row 9") && seen.contains("… 4 more lines") && !seen.contains("row 4"), "{seen}");
+    enter(&mut model);
+    assert!(text(&draw(&mut model)).contains("row 4"), "the block is unfolded");
+    press(&mut model, KeyCode::Right, KeyModifiers::NONE);
+    assert!(text(&draw(&mut model)).contains("the prompt"));
+    press(&mut model, KeyCode::Right, KeyModifiers::NONE);
+    assert!(text(&draw(&mut model)).contains("+ the diff"));
+    press(&mut model, KeyCode::Esc, KeyModifiers::NONE);
+    assert_eq!((model.screen, model.run.opened.is_none()), (Screen::Run, true));
+    key(&mut model, ' ');
+    press(&mut model, KeyCode::Down, KeyModifiers::NONE);
+    press(&mut model, KeyCode::Down, KeyModifiers::NONE);
+    assert_eq!(key(&mut model, '='), [load(Some(4), 6)]);
+    let checks = line("fixed   test_div");
+    let details = Details { from: Some(4), iteration: 6, checks, ..Details::default() };
+    update(&mut model, Msg::Details(Box::new(details)));
+    press(&mut model, KeyCode::Right, KeyModifiers::NONE);
+    assert!(text(&draw(&mut model)).contains("fixed   test_div"));
+}
+
+#[test]
+fn proven_result_is_taken_with_two_keys_and_published_with_two() {
+    let words = |effects: &[Effect]| match effects {
+        [Effect::Command { words, .. }] => words.join(" "),
+        other => panic!("{other:?}"),
+    };
+    let mut model = on(Screen::Summary, COLORS, (80, 24));
+    let mut view = finished();
+    view.history.iter_mut().for_each(|it| it.files = 1);
+    (view.pr, view.workspace) = (None, "/elsewhere".into());
+    update(&mut model, Msg::View(Box::new(view)));
+    let seen = text(&draw(&mut model));
+    assert!(seen.contains("Enter  apply to your checkout") && !seen.contains("show PR"), "{seen}");
+    enter(&mut model);
+    assert_eq!(words(&key(&mut model, 'y')), "apply 20261115-143307-k3f9");
+    key(&mut model, 'p');
+    assert_eq!(words(&enter(&mut model)), "publish 20261115-143307-k3f9 --title Keep the order of messages");
+    key(&mut model, 'b');
+    assert!(words(&enter(&mut model)).ends_with("--branch ralph/keep-the-order-of-messages"));
+}
+
+#[test]
+fn runs_are_found_by_typing() {
+    let mut model = on(Screen::Run, COLORS, (80, 24));
+    key(&mut model, 'R');
+    let seen = text(&draw(&mut model));
+    assert!(seen.contains("Active") && seen.contains("Finished") && seen.contains("router"), "{seen}");
+    type_text(&mut model, "flaky");
+    let seen = text(&draw(&mut model));
+    assert!(seen.contains("Fix flaky test") && !seen.contains("● working"), "{seen}");
+    assert_eq!(enter(&mut model), [Effect::Watch("20261114-090000-aaaa".into())]);
+}
+
+#[test]
+fn saving_the_setup_goes_on_to_the_studio() {
+    let mut model = on(Screen::Setup, COLORS, (80, 24));
+    update(&mut model, Msg::Saved("saved".into()));
+    assert_eq!(model.screen, Screen::Studio);
 }

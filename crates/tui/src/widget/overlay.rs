@@ -1,6 +1,6 @@
 //! Overlays above a screen: help, palette, questions, lists.
 
-use crate::data::Screen;
+use crate::data::RunRow;
 use crate::keys::{self, Action, Binding};
 use crate::model::{Model, Notice, Overlay, Purpose};
 use crate::msg::Effect;
@@ -27,15 +27,17 @@ pub enum Outcome {
 
 pub fn editor(overlay: &mut Overlay) -> Option<&mut Editor> {
     match overlay {
-        Overlay::Palette { input, .. } | Overlay::Ask { input, .. } => Some(input),
+        Overlay::Palette { input, .. } | Overlay::Ask { input, .. } | Overlay::Runs { input, .. } => {
+            Some(input)
+        }
         _ => None,
     }
 }
 
 /// The palette's matches for the input.
-fn offered(screen: Screen, typed: &str) -> Vec<&'static Binding> {
+fn offered(model: &Model, typed: &str) -> Vec<&'static Binding> {
     let mut found: Vec<&Binding> = Vec::new();
-    for binding in keys::bindings(screen) {
+    for binding in keys::bindings(model.screen).filter(|binding| screen::offers(model, binding.action)) {
         let fits = typed.trim().is_empty() || contains(binding.label, typed.trim());
         if fits && !found.iter().any(|one| one.action == binding.action) {
             found.push(binding);
@@ -44,9 +46,21 @@ fn offered(screen: Screen, typed: &str) -> Vec<&'static Binding> {
     found
 }
 
+/// The runs whose title, repo, id or status has the typed words.
+fn matching<'a>(runs: &'a [RunRow], typed: &str) -> Vec<&'a RunRow> {
+    let has = |run: &RunRow, word: &str| {
+        [&run.title, &run.repo(), &run.id, &run.status].into_iter().any(|text| contains(text, word))
+    };
+    runs.iter().filter(|run| typed.split_whitespace().all(|word| has(run, word))).collect()
+}
+
 /// Handles a key.
 pub fn key(model: &mut Model, code: KeyCode) -> Outcome {
     let none = Outcome::Taken(Vec::new());
+    let commands = match &model.overlay {
+        Some(Overlay::Palette { input, .. }) => offered(model, &input.text()),
+        _ => Vec::new(),
+    };
     let Some(overlay) = &mut model.overlay else { return none };
     if code == KeyCode::Esc {
         model.overlay = None;
@@ -72,16 +86,13 @@ pub fn key(model: &mut Model, code: KeyCode) -> Outcome {
             }
             _ => {}
         },
-        Overlay::Palette { input, at } => {
-            let found = offered(model.screen, &input.text());
-            match step(code, at, found.len()) {
-                Some(at) => {
-                    model.overlay = None;
-                    return found.get(at).map_or(none, |binding| Outcome::Chosen(binding.action));
-                }
-                None => return none,
+        Overlay::Palette { at, .. } => match step(code, at, commands.len()) {
+            Some(at) => {
+                model.overlay = None;
+                return commands.get(at).map_or(none, |binding| Outcome::Chosen(binding.action));
             }
-        }
+            None => return none,
+        },
         Overlay::Ask { input, purpose, .. } => {
             if code == KeyCode::Enter {
                 let (text, purpose) = (input.take(), *purpose);
@@ -89,10 +100,11 @@ pub fn key(model: &mut Model, code: KeyCode) -> Outcome {
                 return Outcome::Taken(asked(model, purpose, &text));
             }
         }
-        Overlay::Runs { at } => {
-            if let Some(at) = step(code, at, model.runs.len()) {
+        Overlay::Runs { input, at } => {
+            let found = matching(&model.runs, &input.text());
+            let chosen = step(code, at, found.len()).and_then(|at| found.get(at)).map(|run| run.id.clone());
+            if let Some(id) = chosen {
                 model.overlay = None;
-                let id = model.runs.get(at).map(|run| run.id.clone()).unwrap_or_default();
                 return Outcome::Taken(run::open(model, &id));
             }
         }
@@ -156,7 +168,9 @@ fn asked(model: &mut Model, purpose: Purpose, text: &str) -> Vec<Effect> {
         Purpose::Note => send(Control::Note { text }),
         Purpose::Nudge => send(Control::Nudge { text }),
         Purpose::Guardrail => send(Control::Guardrail { text }),
-        Purpose::SaveTo => vec![Effect::SaveText { name: text, text: model.run.log.text() }],
+        Purpose::SaveTo => vec![Effect::SaveText { name: text, text: model.run.output.log.text() }],
+        Purpose::Branch => screen::summary::take_branch(&run, text),
+        Purpose::PullRequest => screen::summary::publish(&run, text),
         Purpose::Verify => {
             model.start.form.set("verify", &text);
             model.start.busy = true;
@@ -175,7 +189,7 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
         Overlay::Help { top } => help(model, canvas, middle(area, wide, high), *top),
         Overlay::Palette { input, at } => {
             let inside = canvas.boxed(middle(area, wide, high.min(20)), "All commands");
-            let found = offered(model.screen, &input.text());
+            let found = offered(model, &input.text());
             let list = without(inside, 2, 0);
             let first = list_top((*at).min(found.len().saturating_sub(1)), list.height, found.len());
             for (row, (number, binding)) in (0..list.height).zip(found.iter().enumerate().skip(first)) {
@@ -203,7 +217,7 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
             canvas.line(inside, 0, &[(Role::Muted, (*hint).to_owned())]);
             canvas.editor(without(inside, 2, 0), input);
         }
-        Overlay::Runs { at } => {
+        Overlay::Runs { input, at } => {
             let inside = canvas.boxed(
                 middle(area, wide, high),
                 &model
@@ -211,13 +225,38 @@ pub fn view(model: &Model, canvas: &mut Canvas<'_>, area: Rect) {
                     .as_ref()
                     .map_or("All runs of this machine".to_owned(), |at| format!("All runs of {at}")),
             );
-            let first = list_top(*at, inside.height, model.runs.len());
-            if model.runs.is_empty() {
-                canvas.line(inside, 0, &[(Role::Muted, "none yet".into())]);
+            let found = matching(&model.runs, &input.text());
+            let list = without(inside, 1, 0);
+            if found.is_empty() {
+                let words = if model.runs.is_empty() { "none yet" } else { "no run matches" };
+                canvas.line(list, 0, &[(Role::Muted, words.into())]);
             }
-            for (row, (number, run)) in (0..inside.height).zip(model.runs.iter().enumerate().skip(first)) {
-                welcome::run_line(model, canvas, inside, row, run, number == *at);
+            // Headings of the groups, and the runs with their numbers.
+            let mut lines = Vec::new();
+            for (number, run) in found.iter().enumerate() {
+                if number == 0 || found[number - 1].group() != run.group() {
+                    lines.push(None);
+                }
+                lines.push(Some((number, *run)));
             }
+            let chosen = lines.iter().position(|line| line.is_some_and(|(number, _)| number == *at));
+            let first = list_top(chosen.unwrap_or(0), list.height, lines.len());
+            for (row, (at_line, line)) in (0..list.height).zip(lines.iter().enumerate().skip(first)) {
+                let next = lines.get(at_line + 1).and_then(|line| *line);
+                match (line, next) {
+                    (Some((number, run)), _) => {
+                        welcome::run_line(model, canvas, list, row, run, true, number == at);
+                    }
+                    (None, Some((_, run))) => {
+                        let heading = ["Needs you", "Active", "Finished"][run.group()];
+                        canvas.line(list, row, &[(Role::Strong, heading.into())]);
+                    }
+                    (None, None) => {}
+                }
+            }
+            canvas.line(inside, 0, &[(Role::Muted, "filter: ".into())]);
+            let cells = inside.width.saturating_sub(8);
+            canvas.editor(Rect { x: inside.x + 8, width: cells, height: 1, ..inside }, input);
         }
         Overlay::Threads { rows, at } => {
             let inside = canvas.boxed(middle(area, wide, high.min(20)), "Threads");
@@ -250,7 +289,10 @@ fn help(model: &Model, canvas: &mut Canvas<'_>, area: Rect, top: usize) {
     let inside = canvas.boxed(area, &format!("Keys: {}", model.screen.title()));
     // The screen's own keys win.
     let names = |binding: &Binding| -> Vec<String> {
-        let acts = |key: &&keys::Chord| keys::action(model.screen, **key, false) == Some(binding.action);
+        let acts = |key: &&keys::Chord| {
+            keys::action(model.screen, **key, model.typing()) == Some(binding.action)
+                && screen::offers(model, binding.action)
+        };
         binding.keys.iter().filter(acts).map(|key| keys::name(*key)).collect()
     };
     let bound = keys::bindings(model.screen).filter(|binding| !names(binding).is_empty());
@@ -265,7 +307,7 @@ fn help(model: &Model, canvas: &mut Canvas<'_>, area: Rect, top: usize) {
     lines.push(Vec::new());
     lines.push(vec![(
         Role::Muted,
-        "The mouse chooses and scrolls. Hold Shift to select text with it.".into(),
+        "The mouse selects and scrolls. Hold Shift to select text with it.".into(),
     )]);
     let top = top.min(lines.len().saturating_sub(usize::from(inside.height)));
     for (row, spans) in (0..inside.height).zip(lines.iter().skip(top)) {

@@ -176,7 +176,7 @@ fn mend(report: &mut ProbeReport, isolation: Isolation) {
     let said = report.message.to_lowercase();
     let name = &report.name;
     let asks_login = said.contains("http")
-        || ["login", "log in", "sign in", "authenticate"].iter().any(|w| said.contains(w));
+        || ["login", "log in", "sign in", "authenticate", "browser"].iter().any(|w| said.contains(w));
     let login = presets::login_hint(name.as_str()).unwrap_or("log in by hand, outside the sandbox");
     let sandboxed = match isolation {
         Isolation::None => "",

@@ -34,6 +34,16 @@ pub fn run(app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
     Ok(0)
 }
 
+/// `ralph tui`: the terminal UI or an error.
+pub fn tui(app: &App, folder: &Path, out: &Out) -> Result<u8, CommandError> {
+    if !terminal_ui::fits(app, out) {
+        return Err(CommandError::usage("the terminal UI needs a terminal")
+            .hint("run it in a terminal, or run `ralph status`"));
+    }
+    terminal_ui::open(app, folder, None, out)?;
+    Ok(0)
+}
+
 fn standing(app: &App, folder: &Path, top: &Path, is_repo: bool, runs: &[Registration]) -> (String, String) {
     if !is_repo {
         return (

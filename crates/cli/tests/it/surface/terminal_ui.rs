@@ -47,7 +47,7 @@ fn from_an_empty_repo_to_a_proven_branch() {
     repo.ralph(&["trust", "--yes"]).exits(0);
     let Some(tmux) = Tmux::start(&env, &repo.dir, RALPH, "", (120, 40)) else { return };
     let tmux = Session::new(tmux, &repo);
-    tmux.shows("what is to be done");
+    tmux.shows("What should be done?");
     tmux.types("Write the part");
     tmux.key("C-p");
     tmux.shows("Spec Studio");
@@ -90,8 +90,6 @@ fn from_an_empty_repo_to_a_proven_branch() {
     tmux.key("q");
     tmux.shows("Runs of this repo");
     tmux.key("C-c");
-    tmux.shows("No run is active.");
-    tmux.key("y");
     tmux.shows("left with 0");
     assert!(!repo.git(&["log", "--oneline", "ralph/write-the-part"]).is_empty());
     let threads = std::fs::read_dir(repo.dir.join(".ralph/spec/threads")).unwrap().count();
@@ -136,7 +134,6 @@ fn run_is_steered_detached_and_attached() {
     tmux.agrees();
     tmux.key("C-c");
     tmux.shows("continues; run `ralph attach");
-    tmux.key("y");
     tmux.shows("left with 0");
     let status = repo.ralph(&["status", "--json"]).exits(0).json();
     assert_eq!(status["driven"], true, "{status}");
@@ -261,7 +258,7 @@ fn from_an_empty_repo_to_a_proven_branch_with_a_real_cli() {
     let Some(tmux) = Tmux::start_with(&machine.env, &repo.dir, RALPH, &vars, (120, 40)) else { return };
     let tmux = Session::new(tmux, &repo);
     tmux.shows("claude");
-    tmux.shows("say in a sentence what is to be done");
+    tmux.shows("describe the task in a sentence");
     tmux.types("Greet the world");
     tmux.key("C-p");
     tmux.shows("I read the Makefile.");

@@ -6,13 +6,13 @@ use crate::progress::follow::FollowTimer;
 use ralph_loop_agents::cli::ReadableOutput;
 use ralph_loop_app::App;
 use ralph_loop_app::read::facts::RunSnapshot;
+use ralph_loop_app::read::transcript;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_journal::JournalError;
 use ralph_loop_journal::live::stream::{RunStream, StreamItem, StreamStart};
 use ralph_loop_protocol::display::sanitize::BlockStream;
 use ralph_loop_protocol::display::text::count;
 use ralph_loop_protocol::event::EventBody;
-use ralph_loop_task::config::{AgentKind, OutputFormat};
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -67,18 +67,7 @@ impl<'a> Pieces<'a> {
 
 /// The decoder for the agent of this iteration.
 fn reader(facts: &RunSnapshot, number: u32) -> ReadableOutput {
-    let state = &facts.state;
-    let receipt = || {
-        let text = std::fs::read(facts.entry.run_dir().iteration(number).join("receipt.json")).ok()?;
-        let receipt: serde_json::Value = serde_json::from_slice(&text).ok()?;
-        Some(receipt.get("agent")?.as_str()?.to_owned())
-    };
-    let current = state.iterations.current.as_ref().filter(|current| current.iteration == number);
-    let name = current.map(|current| current.agent.to_string()).or_else(receipt);
-    let agents = &state.spec.settings.agents;
-    let agent = agents.iter().find(|agent| name.as_deref() == Some(agent.name.as_str()));
-    let format = agent.filter(|agent| agent.kind == AgentKind::Cli).map(|agent| agent.output_format);
-    ReadableOutput::new(format.unwrap_or(OutputFormat::Text), state.spec.home())
+    ReadableOutput::new(transcript::format(facts, number), facts.state.spec.home())
 }
 
 pub fn print(app: &App, facts: &RunSnapshot, wanted: OutputSelection, out: &Out) -> Result<u8, CommandError> {

@@ -48,7 +48,6 @@ fn server_run_is_watched_steered_and_detached() {
     tmux.until("the list is closed", |screen| !screen.contains("All runs of"));
     tmux.key("C-c");
     tmux.shows(&format!("`ralph attach {run} --server"));
-    tmux.key("y");
     tmux.shows("left with 130");
     std::fs::write(env.path("gate"), "").unwrap();
     tmux.types(&format!("clear; {RALPH} attach {run} --server {url}; echo attach left $?"));

@@ -84,8 +84,7 @@ fn differences(screen: &str, status: Option<&Value>) -> Vec<String> {
 }
 
 /// The overlay of a screen.
-const OVERLAYS: [&str; 5] =
-    ["Keys: ", "Leave", "a fact for every following prompt", "asks for:", "End this run"];
+const OVERLAYS: [&str; 5] = ["Keys: ", "Quit?", "goes into all later prompts", "asks for:", "End this run"];
 
 /// The row of the run in a list: its word, its title, its iteration.
 fn row(status: &Value) -> Vec<String> {
