@@ -22,7 +22,7 @@ use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::money::Usd;
 use ralph_loop_task::config::{
-    AgentConfig, AgentKind, ConfigFile, DEFAULT_PROFILE, VerifierConfig, join_argv,
+    AgentConfig, AgentKind, Completion, ConfigFile, DEFAULT_PROFILE, VerifierConfig, join_argv,
 };
 use ralph_loop_task::dialect::Dialect;
 use serde_json::json;
@@ -229,6 +229,10 @@ fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<ProfileDraft
     if profile != Profile::Auto || file.agents.as_ref().is_none_or(Vec::is_empty) {
         file.agents = (!agents.is_empty()).then_some(agents);
         file.agent_priority = None;
+    }
+    // Any command can work; few print a promise.
+    if profile == Profile::Command {
+        file.completion.get_or_insert(Completion::Checks);
     }
     // Agents the user configured for all repos need no entry.
     let mut own = Vec::new();
