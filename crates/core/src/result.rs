@@ -115,6 +115,11 @@ fn ending_error(reason: EndReason, summary: &str, state: &RunState) -> Option<Ru
         EndReason::MaxCost => (ErrorCode::MaxCost, larger_budget(), true),
         EndReason::MaxTokens => (ErrorCode::MaxTokens, larger_budget(), true),
         EndReason::Timeout => (ErrorCode::Timeout, larger_budget(), true),
+        EndReason::NoChange if state.unclaimed_iterations() > 0 => (
+            ErrorCode::Stuck,
+            format!("`ralph diff {run}` shows the work; set `completion`, then `ralph run` the task again"),
+            false,
+        ),
         EndReason::NoChange => (
             ErrorCode::Stuck,
             "write a sharper task that says what should change, then `ralph run` it".to_owned(),

@@ -95,6 +95,10 @@ fn between(state: &RunState) -> Step {
     {
         return handover::after_proof(state, || end_summary::success(state));
     }
+    // What the original checks lacked may be here now, and only they can show a difference.
+    if state.baseline_due {
+        return cut_short(state).unwrap_or(Step::Prepare);
+    }
     if state.result.candidate {
         return cut_short(state).unwrap_or(Step::Prove);
     }
@@ -153,6 +157,9 @@ fn between(state: &RunState) -> Step {
             Some(reason) => finish(EndReason::Error, reason),
             None => finish(EndReason::NoChange, end_summary::no_change(state)),
         };
+    }
+    if state.is_unclaimed() {
+        return finish(EndReason::NoChange, end_summary::unclaimed(state));
     }
     if !state.people.recheck.is_empty() {
         return Step::Verify { checks: state.people.recheck.iter().cloned().collect() };
@@ -251,7 +258,6 @@ fn next_session(state: &RunState) -> Step {
         now: state.now,
     });
     match choice {
-        AgentChoice::Agent { .. } if state.baseline_due => Step::Prepare,
         AgentChoice::Agent { name, skipped } => Step::Work(NextSession {
             iteration: state.iterations.count + 1,
             attempt: state.iterations.attempts + 1,

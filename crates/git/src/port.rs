@@ -141,6 +141,11 @@ impl Workspace for GitWorkspace {
         self.verify_with(commit, folder, None)
     }
 
+    fn commit_in_checkout(&self, folder: &Path, paths: &[&str]) -> Result<(), WorkspaceError> {
+        let made = clean::commit_files(&self.repo.vars, folder, paths);
+        made.map_err(|e| e.during("record the files of the clean checkout"))
+    }
+
     fn damage(&self) -> Option<String> {
         // The run's folder in there tells the repo from another one at the same path.
         let own = self.repo.run_folder(&self.run);

@@ -5,7 +5,10 @@ use ralph_loop_protocol::proof::{Difference, DifferenceKind, Suppression};
 use ralph_loop_task::config::{RequiredProof, TestsPolicy};
 use std::collections::{BTreeMap, BTreeSet};
 
-const GREEN_BEFORE: &str = "no check failed without the work";
+const GREEN_BEFORE: &str =
+    "no check failed without the work; a new test that fails without it would prove it";
+/// Files named in a reason.
+const FILES_SHOWN: usize = 3;
 
 /// Names of tests that a difference lists.
 const NAMES_MAX: usize = 50;
@@ -54,6 +57,8 @@ pub struct ProofState {
     pub red: BTreeSet<String>,
     /// Whether the commit changes anything.
     pub has_diff: bool,
+    /// Every changed file.
+    pub changed: Vec<String>,
     /// Changes of the harness.
     pub harness: Vec<HarnessChange>,
     /// Suppression comments added by the run.
@@ -93,6 +98,8 @@ enum Originals<'a> {
     Pass(&'a TreeRun),
     /// It passes if scripts that may be the product stay as the run made them.
     PassWithScripts(&'a TreeRun),
+    /// It passes only with the run's build files or settings, and nothing that passed before fails without them.
+    Undecided,
     /// There were no tests that could fail.
     None,
     /// The original tests can't be built or collected with the work.
@@ -146,7 +153,7 @@ fn step(state: &ProofState) -> Result<Verdict, Tree> {
     let originals = originals(state, commit)?;
     let verdict = match originals {
         Originals::Untouched => match state.red_to_green(commit) {
-            difference if difference.is_empty() => unverified(GREEN_BEFORE),
+            difference if difference.is_empty() => state.no_difference(commit),
             difference => proven(ProofLevel::Independent, difference),
         },
         Originals::Pass(run) => match state.red_to_green(run) {
@@ -155,11 +162,14 @@ fn step(state: &ProofState) -> Result<Verdict, Tree> {
         },
         Originals::PassWithScripts(run) => match state.red_to_green(run) {
             difference if difference.is_empty() => by_new_tests(state, commit)?,
-            difference => Verdict {
-                reason: Some("the run changed scripts that the checks execute".to_owned()),
-                ..proven(ProofLevel::OwnTests, difference)
-            },
+            difference => {
+                Verdict { reason: Some(state.scripts()), ..proven(ProofLevel::OwnTests, difference) }
+            }
         },
+        Originals::Undecided => unverified(&format!(
+            "without the run's {}, the checks fail as before; such files may be the product or decide the checks",
+            names(state.harness.iter().filter(|change| state.keeps(change)))
+        )),
         Originals::None => by_new_tests(state, commit)?,
         Originals::DoNotFit | Originals::Fail(_) if state.policy == TestsPolicy::Free => {
             by_new_tests(state, commit)?
@@ -188,14 +198,64 @@ impl ProofState {
         self.baseline.as_deref()?.iter().find(|result| result.name == name)
     }
 
+    /// Whether run A may keep a change: the file may be part of the product, and nothing that passed before fails
+    /// without the change.
+    pub fn keeps(&self, change: &HarnessChange) -> bool {
+        change.is_soft() || change.describes_product() && !self.loses_originals()
+    }
+
+    /// Whether a check or a test that passed before fails with the original harness.
+    fn loses_originals(&self) -> bool {
+        let Some(run) = self.runs.get(&Tree::OriginalHarness) else { return true };
+        run.results.iter().filter(|result| !result.passed).any(|result| {
+            self.before(&result.name).is_none_or(|before| {
+                let failed = |of: &CheckResult| of.tests.map_or(0, |tests| tests.failed);
+                before.passed
+                    || failed(result) > failed(before)
+                    || result.failing.iter().any(|name| !before.failing.contains(name))
+            })
+        })
+    }
+
+    fn scripts(&self) -> String {
+        let is_script = |change: &&HarnessChange| change.is_soft() && change.source != HarnessSource::Shadow;
+        let scripts = self.harness.iter().filter(is_script);
+        let product: Vec<String> =
+            scripts.take(FILES_SHOWN).map(|change| format!("\"!{}\"", change.path)).collect();
+        let cure = match product.is_empty() {
+            true => String::new(),
+            false => format!(
+                "; if they are your product, set `\"harness\": [{}]` in .ralph/config.json",
+                product.join(", ")
+            ),
+        };
+        format!("the run changed scripts that the checks execute{cure}")
+    }
+
     fn executed_before(&self, name: &str) -> u64 {
         self.before(name).and_then(|result| result.tests).map_or(0, |tests| tests.executed())
+    }
+
+    /// Why nothing shows a difference.
+    fn no_difference(&self, run: &TreeRun) -> Verdict {
+        match self.required.iter().any(|name| self.red.contains(name) && run.passes(name)) {
+            true => unverified("the failing tests are in files that the run changed"),
+            false => unverified(GREEN_BEFORE),
+        }
+    }
+
+    /// Whether every failing test is in a changed file, according to its runner: examples in documents and comments.
+    fn changed_its_tests(&self, name: &str) -> bool {
+        let failing = self.before(name).map(|result| result.failing.as_slice()).unwrap_or_default();
+        let is_changed = |test: &String| self.changed.iter().any(|path| is_in_file(test, path));
+        !failing.is_empty() && failing.iter().all(is_changed)
     }
 
     /// Checks that were red and pass in a run, with the tests that failed.
     fn red_to_green(&self, run: &TreeRun) -> Vec<Difference> {
         let green = self.required.iter().filter(|name| self.red.contains(*name) && run.passes(name));
         green
+            .filter(|name| !self.changed_its_tests(name))
             .map(|name| {
                 let failing = self.before(name).map(|result| result.failing.as_slice()).unwrap_or_default();
                 Difference {
@@ -234,7 +294,7 @@ fn originals<'a>(state: &'a ProofState, commit: &TreeRun) -> Result<Originals<'a
         return Ok(Originals::Pass(run));
     }
     let outcome = refused(state, run);
-    let soft: Vec<&HarnessChange> = state.harness.iter().filter(|change| change.is_soft()).collect();
+    let soft: Vec<&HarnessChange> = state.harness.iter().filter(|change| state.keeps(change)).collect();
     // Without a module that the product needs, the original tests can't be loaded. If they load and fail, it only
     // hides an installed one.
     let only_hides = soft.iter().all(|change| change.source == HarnessSource::Shadow && !change.named);
@@ -242,12 +302,16 @@ fn originals<'a>(state: &'a ProofState, commit: &TreeRun) -> Result<Originals<'a
         return Ok(outcome);
     }
     // If only such files changed, that tree is the commit.
-    if soft.len() == state.harness.len() {
-        let same = state.runs.get(&Tree::Commit).filter(|_| fewer_tests(state, commit).is_empty());
-        return Ok(Originals::PassWithScripts(same.ok_or(Tree::Commit)?));
-    }
-    let again = state.run(Tree::OriginalTests)?;
-    Ok(if holds(state, again) { Originals::PassWithScripts(again) } else { refused(state, again) })
+    let again = match soft.len() == state.harness.len() {
+        true => state.run(Tree::Commit)?,
+        false => state.run(Tree::OriginalTests)?,
+    };
+    Ok(match holds(state, again) {
+        true if soft.iter().all(|change| change.is_soft()) => Originals::PassWithScripts(again),
+        true => Originals::Undecided,
+        false if again == commit => outcome,
+        false => refused(state, again),
+    })
 }
 
 /// Whether every required check passes in a run, with at least the original number of tests.
@@ -278,6 +342,19 @@ fn refused<'a>(state: &ProofState, run: &'a TreeRun) -> Originals<'a> {
     } else {
         Originals::DoNotFit
     }
+}
+
+/// Whether a runner's name of a test says that it is in this file: `src/lib.rs - add (line 3)`, `a.py::a.add`.
+fn is_in_file(test: &str, path: &str) -> bool {
+    let end = ["::", " - ", ": "].iter().filter_map(|mark| test.find(mark)).min().unwrap_or(test.len());
+    let file = &test[..end];
+    file.contains('.') && (file == path || path.strip_suffix(file).is_some_and(|above| above.ends_with('/')))
+}
+
+fn names<'a>(changes: impl Iterator<Item = &'a HarnessChange>) -> String {
+    let all: Vec<&str> = changes.map(|change| change.path.as_str()).collect();
+    let more = if all.len() > FILES_SHOWN { " and others" } else { "" };
+    format!("{}{more}", all[..all.len().min(FILES_SHOWN)].join(", "))
 }
 
 /// Whether a failing "test" is a file that the runner couldn't load: unittest names its stand-in, node the file.
@@ -413,7 +490,7 @@ mod tests {
                 _ => HarnessSource::Glob,
             },
             named: kind == "named",
-            what: kind.into(),
+            what: format!("changed: {kind}"),
         }
     }
 
@@ -498,6 +575,16 @@ mod tests {
             ("no", &["watched", "changed"], &[(B, "ok"), (A, "no"), (A2, "ok")], "BAa own tests"),
             ("no", &["watched", "changed"], &[(B, "ok"), (A, "no"), (A2, "no")], "BAa asks"),
             ("-1/1", &["named"], &[(B, "+1"), (A, "-1/1")], "BA own tests"),
+            ("-1/3", &["watched"], &[(B, "+2"), (A, "-1/3")], "BA asks"),
+            // Build files and settings may be the product; what passed before must still pass without them.
+            ("no", &["build"], &[(B, "ok"), (A, "no")], "BA unverified"),
+            ("no", &["build"], &[(B, "ok"), (A, "ok")], "BA independent"),
+            ("-1/3", &["build"], &[(B, "+3"), (A, "-1/3")], "BA unverified"),
+            ("-1/3", &["build"], &[(B, "+3"), (A, "-2/3")], "BA asks"),
+            ("-1/3", &["build"], &[(B, "ok"), (A, "-1/3")], "BA asks"),
+            ("ok", &["build"], &[(B, "ok"), (A, "no")], "BA asks"),
+            ("no", &["build", "changed"], &[(B, "ok"), (A, "no"), (A2, "ok")], "BAa unverified"),
+            ("no", &["build", "changed"], &[(B, "ok"), (A, "no"), (A2, "no")], "BAa asks"),
             // A new module named like an installed one.
             ("-1/3", &["shadow"], &[(B, "+3"), (A, "+3")], "BA independent"),
             ("-1/3", &["shadow"], &[(B, "+3"), (A, "-1/3")], "BA asks"),
@@ -509,6 +596,36 @@ mod tests {
                 *want,
                 "{before} {changes:?} {trees:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_test_in_a_changed_file_shows_no_difference() {
+        let outcome = |failing: &str, changed: &str| {
+            let before = CheckResult { failing: vec![failing.to_owned()], ..result("no") };
+            let state = ProofState {
+                required: vec!["tests".into()],
+                baseline: Some(vec![before]),
+                red: ["tests".to_owned()].into(),
+                has_diff: true,
+                changed: vec![changed.to_owned()],
+                runs: [(Tree::Commit, TreeRun { results: vec![result("ok")], problems: Vec::new() })].into(),
+                ..ProofState::default()
+            };
+            match next(&state) {
+                Next::Done(verdict) => verdict.level.map(ProofLevel::words).unwrap_or_default(),
+                Next::RunChecks(_) => "runs",
+            }
+        };
+        for (failing, changed, want) in [
+            ("docs/a.md", "docs/a.md", "unverified"),
+            ("src/lib.rs - add (line 3)", "src/lib.rs", "unverified"),
+            ("a.py::a.add", "pkg/a.py", "unverified"),
+            ("a.py", "ba.py", "independent"),
+            ("index.js works", "index.js", "independent"),
+            ("test_a.T.test_add", "a.py", "independent"),
+        ] {
+            assert_eq!(outcome(failing, changed), want, "{failing} {changed}");
         }
     }
 

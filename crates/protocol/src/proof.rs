@@ -223,7 +223,9 @@ pub struct ScoreFacts {
 impl Proof {
     /// The proof after your approval.
     pub fn approved(self, by: &str) -> Self {
-        let level = self.question.as_ref().map_or(ProofLevel::OwnTests, TestsQuestion::level_if_approved);
+        let shown = !self.difference.is_empty();
+        let level =
+            self.question.as_ref().map_or(ProofLevel::OwnTests, |asked| asked.level_if_approved(shown));
         Self {
             passed: true,
             level: Some(level),
@@ -231,6 +233,13 @@ impl Proof {
             approved_by: Some(by.to_owned()),
             ..self
         }
+    }
+
+    /// The headline, the same on every surface.
+    pub fn headline(&self) -> String {
+        let by = self.approved_by.as_deref().filter(|_| self.passed);
+        let by = self.question.as_ref().map_or(by, |asked| asked.accepted(self.level, by));
+        ProofLevel::headline(self.level.filter(|_| self.passed), by)
     }
 
     /// Parses `proof.json`.

@@ -27,6 +27,8 @@ pub struct Wanted {
     base: Option<String>,
     /// As the user named it.
     name: String,
+    /// `--base` as the user named it.
+    given: Option<String>,
 }
 
 enum Source {
@@ -48,6 +50,7 @@ pub fn find(
 ) -> Result<Wanted, AppError> {
     let settings = settings::load(env, &users.top)?.file.resolve();
     let name = what.unwrap_or("HEAD").to_owned();
+    let named = base.map(str::to_owned);
     let given = match base {
         None => None,
         Some(base) => Some(commit_of(users, base)?.ok_or_else(|| unknown(base, "--base "))?),
@@ -79,7 +82,7 @@ pub fn find(
         None => default_branch(users, &settings.handover.remote)?,
         given => given,
     };
-    Ok(Wanted { commit, base, name })
+    Ok(Wanted { commit, base, name, given: named })
 }
 
 impl Wanted {
@@ -98,6 +101,13 @@ impl Wanted {
             None => None,
             Some(base) => Some(self.merge_base(scratch, base, &commit)?),
         };
+        if let (Some(base), Some(found)) = (&self.given, &merge_base)
+            && *found == commit
+        {
+            return Err(AppError::usage(format!("`--base {base}` already contains `{}`", self.name))
+                .cause("nothing is left to compare it with")
+                .hint(format!("name an earlier commit: `ralph prove {0} --base {0}~1`", self.name)));
+        }
         // A commit of the default branch itself is compared with the one before it.
         let base = match merge_base.filter(|base| *base != commit) {
             Some(base) => base,

@@ -141,9 +141,13 @@ impl RunResultFiles {
             .collect())
     }
 
-    /// A commit message for the whole result: the agents' last summary, else the task.
+    /// A commit message for the whole result: the agents' last summary, else the task. An agent's claim doesn't name a
+    /// result that isn't proven.
     pub fn message(&self) -> String {
         let state = &self.reading.state;
+        if state.result.proof.as_ref().is_none_or(|proof| !proof.passed) {
+            return format!("{} (not proven)", state.spec.task.title);
+        }
         let changed = state.iterations.history.iter().rev().filter(|it| it.files > 0);
         let said = changed.into_iter().find_map(|it| ChangeText::of_words(&it.message));
         match said {

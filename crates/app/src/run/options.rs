@@ -192,14 +192,21 @@ fn check_checks(frozen: &Settings, top: &Path) -> Vec<AppError> {
     }
     if frozen.required_verifiers.is_empty() {
         let error = AppError::usage("nothing checks the result: no required verifier");
-        problems.push(AppError { kind: ErrorKind::NothingChecks, ..error }
-            .hint(match project::proposed_tests(top).as_slice() {
-                [] => "give one with `--verify 'cargo test'`, or under `verifiers` in `.ralph/config.json` (`ralph init` finds the usual ones)".to_owned(),
-                found => {
-                    let flags: Vec<String> = found.iter().map(|command| format!("`{}`", verify_flag(command))).collect();
-                    format!("no tests at the top of the repo, but below it: {}", flags.join(" or "))
-                }
-            }));
+        problems.push(
+            AppError { kind: ErrorKind::NothingChecks, ..error }.hint(
+                match project::proposed_tests(top).as_slice() {
+                    [] => {
+                        "give one with `--verify 'cargo test'`, or under `verifiers` in `.ralph/config.json`"
+                            .to_owned()
+                    }
+                    found => {
+                        let flags: Vec<String> =
+                            found.iter().map(|command| format!("`{}`", verify_flag(command))).collect();
+                        format!("no tests at the top of the repo, but below it: {}", flags.join(" or "))
+                    }
+                },
+            ),
+        );
     }
     problems.extend(crate::agents::isolation::check(frozen).err());
     problems

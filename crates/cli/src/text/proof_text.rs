@@ -14,10 +14,10 @@ const LISTED_MAX: usize = 10;
 
 pub fn print(proof: &Proof, now: Timestamp, out: &Out) {
     heading(out, "Proof");
-    let word = ProofLevel::headline(proof.level.filter(|_| proof.passed), proof.approved_by.as_deref());
+    let word = proof.headline();
     let (sign, tone) = match (proof.passed, proof.level.is_some_and(ProofLevel::is_proven)) {
         (true, true) => (Sign::Good, Tone::Good),
-        (true, false) => (Sign::Good, Tone::Attention),
+        (true, false) => (Sign::Wait, Tone::Attention),
         (false, _) => (Sign::Bad, Tone::Bad),
     };
     let (commit, tree) = (proof.commit.short(), proof.tree.short());
@@ -51,9 +51,18 @@ pub fn print(proof: &Proof, now: Timestamp, out: &Out) {
     for failed in &proof.failed {
         out.line(format!("  {} {failed}", out.out(Tone::Bad, out.sign(Sign::Bad))));
     }
+    // Your approval doesn't make the original tests pass.
+    let accepted = proof.question.iter().filter(|_| proof.approved_by.is_some());
+    for line in accepted.flat_map(|question| question.details()).filter(|line| !is_listed(proof, line)) {
+        out.line(format!("  {}", out.out(Tone::Attention, &one_line(&line, 160))));
+    }
     if let Some(hint) = &proof.hint {
         out.line(format!("  {} {hint}", out.out(Tone::Attention, "next:")));
     }
+}
+
+fn is_listed(proof: &Proof, line: &str) -> bool {
+    proof.reason.as_deref() == Some(line) || proof.harness.iter().any(|change| change.line() == line)
 }
 
 /// Harness changes and suppression comments, bounded.

@@ -107,6 +107,7 @@ fn judge_commit(run: &mut Run, wanted: &CommitToProve) -> Result<Option<CommitPr
         return Ok(None);
     };
     run.record(EventBody::Prepared { baseline: baseline.clone(), surroundings, checks })?;
+    baseline_checks::report_setup_hint(run)?;
     let subject = Subject {
         commit: wanted.commit.clone(),
         checked: wanted.commit.clone(),

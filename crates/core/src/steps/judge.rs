@@ -145,7 +145,7 @@ fn failing_words(state: &RunState) -> Vec<String> {
     match &state.result.disproved {
         Some((tree, failed)) if names.is_empty() && Some(tree) == state.work.tree.as_ref() => {
             let said = failed.iter().take(3).map(|line| one_line(line, 120));
-            said.map(|line| format!("final check: {line}")).collect()
+            said.map(|line| format!("{}{line}", Verdict::FINAL_CHECK)).collect()
         }
         _ => names,
     }

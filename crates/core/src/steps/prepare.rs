@@ -24,8 +24,10 @@ pub(crate) fn prepare(run: &mut Run) -> Result<(), DriveError> {
         run.flush()?;
         run.boundary("prepare.after");
     }
-    missing_programs::report_missing_programs(run)?;
-    missing_programs::report_start_faults(run)
+    match missing_programs::report_start_faults(run)? {
+        true => Ok(()),
+        false => baseline_checks::report_setup_hint(run),
+    }
 }
 
 /// Takes the start snapshot.

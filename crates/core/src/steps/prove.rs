@@ -143,6 +143,7 @@ fn begin_finding(run: &Run, subject: &Subject, protected: &[ProtectedChange]) ->
         baseline: checks.map(|checks| comparable(run, subject, &harness, checks.results.clone())),
         red: checks.map(|checks| checks.red.iter().cloned().collect()).unwrap_or_default(),
         has_diff: !changes.is_empty() || since_start.iter().any(is_work),
+        changed: changes.iter().map(|change| change.path.clone()).collect(),
         harness: harness_changes,
         suppressions,
         obstacles,

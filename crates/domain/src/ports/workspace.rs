@@ -42,6 +42,8 @@ pub trait Workspace: Send {
     fn checkout_clean(&self, commit: &CommitId, into: &Path) -> Result<(), WorkspaceError>;
     /// Files that the fresh checkout of [`Workspace::checkout_clean`] in `folder` has and the commit doesn't.
     fn verify_checkout(&self, commit: &CommitId, folder: &Path) -> Result<Vec<String>, WorkspaceError>;
+    /// Commits the present state of `paths` in such a checkout, which has changed since.
+    fn commit_in_checkout(&self, folder: &Path, paths: &[&str]) -> Result<(), WorkspaceError>;
     /// Damage to the repository that prevents the run from continuing; `None` if there is none.
     fn damage(&self) -> Option<String>;
     /// A commit of `tree` on `parent` without a ref, for a checkout; `None` if everything is recorded anyway.

@@ -1,7 +1,7 @@
 //! The evidence as Markdown, for a pull request. Agents choose names, commands and file contents in it, so nothing
 //! may become markup: no link, mention, heading or table row.
 
-use super::{Proof, ProofCheck, ProofLevel};
+use super::{Proof, ProofCheck};
 use ralph_loop_protocol::display::text;
 use ralph_loop_protocol::display::text::count;
 use std::fmt::Write as _;
@@ -19,12 +19,10 @@ const COMMAND_MAX: usize = 120;
 /// agent wrote.
 pub fn evidence_markdown(proof: &Proof) -> String {
     let mut out = String::from("### Evidence\n\n");
-    let approved_by = proof.approved_by.as_deref().filter(|_| proof.passed);
-    let headline = ProofLevel::headline(proof.level.filter(|_| proof.passed), approved_by);
     let _ = writeln!(
         out,
         "**{}** at {} ({}, {}), from base {}.\n",
-        plain(&headline, 120),
+        plain(&proof.headline(), 120),
         code(proof.commit.short(), 40),
         plain(&proof.place, 40),
         proof.watched.words(),

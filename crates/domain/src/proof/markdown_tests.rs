@@ -1,7 +1,7 @@
 use super::*;
 use crate::proof::{
-    Difference, DifferenceKind, HarnessChange, HarnessSource, ProtectedEvidence, ScoreFacts, Suppression,
-    Watching,
+    Difference, DifferenceKind, HarnessChange, HarnessSource, ProofLevel, ProtectedEvidence, ScoreFacts,
+    Suppression, Watching,
 };
 use crate::repo::protect::{ProtectedChange, ProtectedKind};
 use crate::state::AgentTotals;

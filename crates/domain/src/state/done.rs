@@ -4,6 +4,9 @@ use super::RunFacts;
 use ralph_loop_protocol::event::Verdict;
 use ralph_loop_task::config::{Completion, VerifierConfig};
 
+/// Sessions in a row that change nothing.
+const IDLE_MAX: usize = 2;
+
 impl RunFacts {
     /// A check's result on the present tree; results for other trees don't count.
     pub(crate) fn passes_now(&self, name: &str) -> Option<bool> {
@@ -51,11 +54,17 @@ impl RunFacts {
 
     /// Whether the last two sessions ended with the original tree.
     pub(crate) fn is_idle(&self) -> bool {
-        let last = self.iterations.history.iter().rev().take(2);
-        self.work.tree.is_some()
-            && !self.has_diff()
-            && last.clone().count() == 2
-            && last.into_iter().all(|one| one.files == 0)
+        self.work.tree.is_some() && !self.has_diff() && self.idle_sessions() == IDLE_MAX
+    }
+
+    /// Whether work that passes its checks lacks only the claim, which two sessions without a change didn't make.
+    pub(crate) fn is_unclaimed(&self) -> bool {
+        self.unclaimed_iterations() > IDLE_MAX && self.idle_sessions() == IDLE_MAX
+    }
+
+    /// How many of the last two sessions changed nothing.
+    fn idle_sessions(&self) -> usize {
+        self.iterations.history.iter().rev().take(IDLE_MAX).filter(|one| one.files == 0).count()
     }
 
     /// Whether every written criterion passed its check on the original tree, before any session.

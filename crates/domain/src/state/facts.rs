@@ -165,8 +165,8 @@ impl NeedsHuman {
                 format!("look at it, then `ralph approve {run}` and `ralph resume {run}`")
             }
             HumanReason::TestsChanged => format!(
-                "`ralph approve {run}` and `ralph resume {run}` end it as `own tests`; `ralph nudge \"…\" --run {run}` and \
-                 `ralph resume {run}` have the next session keep the tests"
+                "`ralph approve {run}` and `ralph resume {run}` accept the result; `ralph nudge \"…\" --run {run}` and \
+                 `ralph resume {run}` have the next session improve it"
             ),
             HumanReason::Publish => format!("fix that, then `ralph resume {run}` tries again"),
             HumanReason::Checks | HumanReason::Review => format!("`ralph resume {run}` looks again"),
@@ -211,7 +211,9 @@ pub struct ProofFacts {
 impl ProofFacts {
     /// The headline, the same on every surface.
     pub fn headline(&self) -> String {
-        ProofLevel::headline(self.level.filter(|_| self.passed), self.approved_by.as_deref())
+        let by = self.approved_by.as_deref();
+        let by = self.question.as_ref().map_or(by, |asked| asked.accepted(self.level, by));
+        ProofLevel::headline(self.level.filter(|_| self.passed), by)
     }
 }
 

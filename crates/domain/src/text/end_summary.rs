@@ -60,6 +60,13 @@ pub(crate) fn no_change(state: &RunState) -> String {
     format!("No change: two sessions in a row left the files as they were, and {checks}.")
 }
 
+pub(crate) fn unclaimed(state: &RunState) -> String {
+    format!(
+        "No change: the checks pass, but two more sessions neither changed a file nor said that the task is done (`<promise>{}</promise>` on its own line).",
+        state.spec.settings.completion_promise
+    )
+}
+
 /// The reasons of sessions that failed twice in a row and changed nothing: the agents don't work.
 pub(crate) fn agent_fails(state: &RunState) -> Option<String> {
     let last = state.iterations.history.iter().rev().take(2).rev();

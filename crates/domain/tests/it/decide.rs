@@ -310,6 +310,23 @@ fn passing_checks_without_a_promise_are_not_the_end_unless_the_policy_says_so() 
 }
 
 #[test]
+fn work_that_lacks_only_the_promise_ends_after_two_idle_sessions() {
+    let mut run = Run::new(|c| c.max_iterations = Some(9)).and_prepared();
+    for _ in 0..3 {
+        assert!(matches!(decide(&run.0), Step::Work(_)));
+        assert_eq!(run.iteration("t1", false, true, true), Verdict::NotPromised);
+    }
+    let end = ralph_loop_domain::decide::ending(&run.0).map(|(reason, _)| reason);
+    assert_eq!(end, Some(EndReason::NoChange), "{:?}", decide(&run.0));
+    // Failing checks are for the stuck rules.
+    let mut run = Run::new(|c| c.max_iterations = Some(9)).and_prepared();
+    for _ in 0..4 {
+        assert_eq!(run.iteration("t1", false, false, true), Verdict::ChecksFail);
+    }
+    assert!(matches!(decide(&run.0), Step::Work(_)));
+}
+
+#[test]
 fn sentence_is_done_without_a_promise_when_a_red_check_is_green() {
     for (source, red, verdict) in [
         (".ralph/tasks/1f2e.md", "tests", Verdict::Candidate),

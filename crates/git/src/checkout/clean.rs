@@ -80,6 +80,23 @@ pub(crate) fn checkout(repo: &Repo, commit: &str, into: &Path, rules: CheckoutRu
     add_settings(&git_dir, &settings.of_filters())
 }
 
+/// Makes git in a checkout agree with these files of it, so that checks which ask git see them as committed: git reads
+/// even a removed `.gitattributes` from its index.
+pub(crate) fn commit_files(vars: &Vars, into: &Path, paths: &[&str]) -> Result<()> {
+    let git = crate::checkout::clone::rediscover(vars, into)?.git();
+    let list: String = paths.iter().map(|path| format!("{path}\0")).collect();
+    git.call(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]).stdin(list).run()?;
+    let tree = git.call(["write-tree", "--missing-ok"]).run()?.text();
+    let mut commit = git.call(["commit-tree", "-p", "HEAD", "-m", "The files that are checked", tree.trim()]);
+    for who in ["AUTHOR", "COMMITTER"] {
+        commit =
+            commit.env(format!("GIT_{who}_NAME"), "Ralph").env(format!("GIT_{who}_EMAIL"), "ralph@localhost");
+    }
+    let commit = commit.run()?.text();
+    git.call(["update-ref", "--no-deref", "HEAD", commit.trim()]).run()?;
+    Ok(())
+}
+
 fn add_settings(git_dir: &Path, settings: &str) -> Result<()> {
     let path = git_dir.join("config");
     let mut config = fs::read(&path).map_err(|e| Error::file("read", &path, e))?;

@@ -348,6 +348,10 @@ impl Workspace for HandBack {
         self.agent.verify_with(commit, folder, safe.as_deref())
     }
 
+    fn commit_in_checkout(&self, folder: &Path, paths: &[&str]) -> Result<(), WorkspaceError> {
+        self.agent.commit_in_checkout(folder, paths)
+    }
+
     fn damage(&self) -> Option<String> {
         self.user.damage().or_else(|| self.agent.damage())
     }

@@ -275,6 +275,13 @@ fn a_clean_checkout_has_the_commit_and_nothing_else() {
     assert_eq!(git(&into, &["remote"]), "");
     assert!(workspace.moved_refs().unwrap().is_empty());
     assert!(workspace.checkout_clean(&commit, &into).unwrap_err().reason.contains("not empty"));
+    // What changes in it later can be committed there.
+    std::fs::write(into.join("run.sh"), "other\n").unwrap();
+    std::fs::write(into.join("more"), "new\n").unwrap();
+    workspace.commit_in_checkout(&into, &["run.sh", "more", "gone"]).unwrap();
+    assert_eq!(git(&into, &["status", "--porcelain"]), "");
+    assert_eq!(git(&into, &["show", "HEAD:run.sh"]), "other");
+    assert_eq!(git(&into, &["rev-parse", "HEAD~1"]), commit.as_str());
 }
 
 #[test]

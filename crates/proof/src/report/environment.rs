@@ -120,6 +120,9 @@ pub fn hidden_path(output: &str, hides: impl Fn(&Path) -> bool) -> Option<&str> 
     })
 }
 
+/// Words that are built into other shells: a script that uses them is wrong, and nothing is missing.
+const SHELL_WORDS: [&str; 8] = ["[[", "declare", "function", "let", "mapfile", "pushd", "shopt", "source"];
+
 const QUOTES: [char; 5] = ['\'', '"', '`', '‘', '’'];
 
 /// The program that a shell, `env`, `make` or the engine couldn't find.
@@ -134,7 +137,8 @@ fn program(line: &str, exit_code: Option<i32>) -> Option<&str> {
         });
     if let Some(named) = named {
         let name = named.rsplit(": ").next()?.trim_matches(QUOTES);
-        return (!name.is_empty() && !name.contains(' ')).then_some(name);
+        let is_program = !name.is_empty() && !name.contains(' ') && !SHELL_WORDS.contains(&name);
+        return is_program.then_some(name);
     }
     let rest = between(line, "cannot start `", "`")?;
     line.to_ascii_lowercase().contains("no such file").then_some(rest)

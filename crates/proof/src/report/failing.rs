@@ -2,7 +2,8 @@
 //! stay the same.
 
 const NAMES_MAX: usize = 24;
-const NAME_MAX: usize = 100;
+/// Some names are absolute paths.
+const NAME_MAX: usize = 300;
 /// Bytes searched for summaries at the end of an output.
 const SUMMARY_MAX: usize = 16 * 1024;
 
@@ -51,6 +52,13 @@ fn name_in(line: &str) -> Option<&str> {
     // go: `--- FAIL: TestA (0.00s)`
     if let Some(rest) = line.strip_prefix("--- FAIL: ") {
         return rest.split(' ').next();
+    }
+    // doctest: `File "docs/a.md", line 7, in a.md`, after a line of stars
+    if let Some((file, place)) = line.strip_prefix("File \"").and_then(|rest| rest.split_once("\", line ")) {
+        let (_, name) = place.split_once(", in ")?;
+        let shown = if file.starts_with('/') { file.rsplit('/').next().unwrap_or(file) } else { file };
+        // A traceback names a function.
+        return name.contains('.').then_some(shown);
     }
     // jest: `● suite › name`
     if let Some(rest) = line.strip_prefix("● ").filter(|rest| rest.contains(" › ")) {
@@ -153,6 +161,11 @@ mod tests {
                 "FAIL: test_x (test_calc.T.test_x)\nERROR: test_y (test_calc.T)\n",
                 &["test_calc.T.test_x", "test_y (test_calc.T)"],
             ),
+            (
+                "File \"docs/a.md\", line 7, in a.md\nFile \"/w/b.py\", line 3, in b.add\n",
+                &["b.py", "docs/a.md"],
+            ),
+            ("  File \"/w/b.py\", line 3, in add\n", &[]),
             ("FAIL: could not open (a b)\n", &[]),
             ("ok 1 - a\nnot ok 2 - adds two\nnot ok 3 - later # TODO\n", &["adds two"]),
             ("[ERROR] Failed to execute goal x:y\n", &[]),

@@ -3,7 +3,7 @@
 use super::{Moment, Tone};
 use crate::display::text::one_line;
 use crate::event::{ChecksState, EventBody, PrOccasion, ProofApproved, ReviewOutcome};
-use crate::proof::level::ProofLevel;
+use crate::proof::level::{ProofLevel, who};
 
 pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, String)> {
     let said = match body {
@@ -21,7 +21,7 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
             (Tone::Attention, "the checks pass; the result needs your approval".to_owned())
         }
         EventBody::ProofApproved(ProofApproved { commit, by, .. }) => {
-            (Tone::Good, format!("{}: {}", ProofLevel::headline(None, Some(by)), commit.short()))
+            (Tone::Good, format!("{} accepted the result at {}", who(by), commit.short()))
         }
         EventBody::ProofFinished { failed, .. } => (Tone::Bad, format!("not proven: {}", failed.join("; "))),
         EventBody::ProofVoided { reason } => {

@@ -127,6 +127,9 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// What begins the reasons of a final check among those that fail.
+    pub const FINAL_CHECK: &str = "final check: ";
+
     /// The text for display.
     pub fn words(self) -> &'static str {
         match self {
@@ -144,14 +147,21 @@ impl Verdict {
     pub fn words_with(self, failing: &[String]) -> String {
         match (self, failing) {
             (Self::FalsePromise | Self::ChecksFail, [_, ..]) => {
+                let in_final = failing.iter().all(|name| name.starts_with(Self::FINAL_CHECK));
+                let words = match in_final {
+                    true => self.words().replace("checks fail", "the final check fails"),
+                    false => self.words().to_owned(),
+                };
                 let names: Vec<String> = failing
                     .iter()
                     .take(NAMES_SHOWN)
+                    .map(|name| if in_final { &name[Self::FINAL_CHECK.len()..] } else { name })
                     .map(|name| crate::display::text::one_line(name, 120))
                     .collect();
                 let more = if failing.len() > names.len() { ", …" } else { "" };
-                format!("{} ({}{more})", self.words(), names.join(", "))
+                format!("{words} ({}{more})", names.join(", "))
             }
+            (Self::FalsePromise, []) => "promised, but not every criterion is met".to_owned(),
             _ => self.words().to_owned(),
         }
     }

@@ -25,10 +25,18 @@ pub struct TestsQuestion {
 }
 
 impl TestsQuestion {
-    /// The strength of the result after your approval: nothing shows a difference if only the required level was
-    /// missed.
-    pub fn level_if_approved(&self) -> ProofLevel {
-        if self.failing.is_empty() { ProofLevel::Unverified } else { ProofLevel::OwnTests }
+    /// The strength of the result after your approval. If only the required level was missed, it stays what the
+    /// differences show.
+    pub fn level_if_approved(&self, shows_difference: bool) -> ProofLevel {
+        match shows_difference || !self.failing.is_empty() {
+            true => ProofLevel::OwnTests,
+            false => ProofLevel::Unverified,
+        }
+    }
+
+    /// Who accepted changed originals; without those, an approval changes no headline.
+    pub fn accepted<'a>(&self, level: Option<ProofLevel>, by: Option<&'a str>) -> Option<&'a str> {
+        by.filter(|_| level != Some(ProofLevel::OwnTests) || !self.failing.is_empty())
     }
 
     /// What happened, in a sentence or two; `who` did it.

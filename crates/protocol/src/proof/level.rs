@@ -49,7 +49,7 @@ impl ProofLevel {
 }
 
 /// `ana via cli` is `ana`.
-fn who(by: &str) -> &str {
+pub(crate) fn who(by: &str) -> &str {
     by.split(" via ").next().unwrap_or(by)
 }
 
@@ -133,6 +133,13 @@ impl HarnessChange {
     /// Whether nothing but the watcher, or the name of an installed module, speaks against the product.
     pub fn may_be_product(&self) -> bool {
         matches!(self.source, HarnessSource::Watched | HarnessSource::Shadow)
+    }
+
+    /// Whether it is a build file, a manifest or settings, which may describe the product as well as its checks.
+    pub fn describes_product(&self) -> bool {
+        let (_, reason) = self.what.split_once(": ").unwrap_or_default();
+        self.source == HarnessSource::Glob
+            && ["build", "manifest", "settings"].iter().any(|word| reason.starts_with(word))
     }
 
     /// Whether it is a manifest, which also describes the product.

@@ -242,6 +242,11 @@ impl Workspace for MemoryWorkspace {
             .collect())
     }
 
+    /// In memory there is no git that checks could ask.
+    fn commit_in_checkout(&self, _: &Path, _: &[&str]) -> Result<(), WorkspaceError> {
+        Ok(())
+    }
+
     fn unreferenced_commit(
         &mut self,
         _: &TreeId,

@@ -175,7 +175,11 @@ fn print(checks: &[DoctorCheck], missing: usize, out: &Out) {
             out.out(Tone::Good, out.sign(Sign::Good)),
             count(n, "note")
         ),
-        (n, _) => format!("{} missing: {}", out.out(Tone::Bad, out.sign(Sign::Bad)), count(n, "thing")),
+        _ => {
+            let names: Vec<&str> =
+                checks.iter().filter(|c| c.status == Status::Missing).map(|c| c.name.as_str()).collect();
+            format!("{} missing: {}", out.out(Tone::Bad, out.sign(Sign::Bad)), names.join(", "))
+        }
     });
 }
 

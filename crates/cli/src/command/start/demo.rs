@@ -62,7 +62,9 @@ pub fn run(args: DemoArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, Co
     let code = drive::start_or_report(&request, &own, &out);
     if !out.json && !out.quiet {
         out.say("try next:");
-        out.say("  ralph demo --feature              a feature with its own new tests");
+        if !args.feature {
+            out.say("  ralph demo --feature              a feature with its own new tests");
+        }
         out.say("  ralph demo --web                  the same run in the dashboard");
         out.say("  cd YOUR-REPO && ralph doctor      what ralph finds in your repo");
     }

@@ -21,7 +21,7 @@ use ralph_loop_git::{Repo, RepoError};
 use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_protocol::describe::Tone;
 use ralph_loop_protocol::money::Usd;
-use ralph_loop_task::config::{AgentConfig, AgentKind, ConfigFile, VerifierConfig, join_argv};
+use ralph_loop_task::config::{AgentConfig, AgentKind, Completion, ConfigFile, VerifierConfig, join_argv};
 use ralph_loop_task::dialect::Dialect;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -229,6 +229,10 @@ fn draft(env: &Environment, profile: Profile, top: &Path) -> Result<ProfileDraft
     if profile != Profile::Auto || file.agents.as_ref().is_none_or(Vec::is_empty) {
         file.agents = (!agents.is_empty()).then_some(agents);
         file.agent_priority = None;
+    }
+    // Any command can work; few print a promise.
+    if profile == Profile::Command {
+        file.completion.get_or_insert(Completion::Checks);
     }
     // Agents the user configured for all repos need no entry.
     let mut own = Vec::new();

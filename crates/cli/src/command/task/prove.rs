@@ -116,7 +116,7 @@ impl Observer for Messages {
 fn as_json(proved: &ProvedCommit) -> serde_json::Value {
     let CommitProof { proof, took, hunks } = &proved.result;
     let mut value = serde_json::to_value(proof).unwrap_or_default();
-    value["headline"] = json!(headline(proof));
+    value["headline"] = json!(proof.headline());
     value["runs"] = took
         .iter()
         .map(|(tree, time)| json!({ "run": letter(*tree), "tree": words(*tree), "seconds": time.as_secs_f64() }))
@@ -132,10 +132,6 @@ fn as_json(proved: &ProvedCommit) -> serde_json::Value {
         });
     }
     value
-}
-
-fn headline(proof: &Proof) -> String {
-    ProofLevel::headline(proof.level.filter(|_| proof.passed), None)
 }
 
 fn letter(tree: Tree) -> &'static str {
@@ -176,8 +172,27 @@ fn print(proved: &ProvedCommit, out: &Out) {
     if let Some(hunks) = hunks {
         print_hunks(hunks, out);
     }
+    if proof.hint.is_none()
+        && let Some(next) = next_step(proof)
+    {
+        out.line(format!("{} {next}", out.out(Tone::Attention, "next:")));
+    }
     for request in &proved.left_out {
         out.say(format!("not allowed, so left out: {request} (`ralph trust`)"));
+    }
+}
+
+/// What would make a commit proven.
+fn next_step(proof: &Proof) -> Option<&'static str> {
+    match (proof.passed, proof.level) {
+        (true, Some(ProofLevel::AlreadyTrue | ProofLevel::Unverified)) => Some(
+            "commit a test that fails without this work, or name a check that does with `--verify 'COMMAND'`; then `ralph prove` again",
+        ),
+        (true, _) => None,
+        (false, _) if proof.question.is_some() => {
+            Some("commit the original tests and make the work pass them, or review why they had to change")
+        }
+        (false, _) => Some("fix what fails, commit it, then `ralph prove` again"),
     }
 }
 

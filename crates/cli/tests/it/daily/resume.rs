@@ -105,13 +105,14 @@ fn resume_after_an_install_checks_before_any_cost() {
     let run = ["run", "--isolation", "none", "--verify", "mytool calc.py", "Make calc.x two"];
     let paused = ralph_in(&env, &repo.dir, &run).exits(3);
     assert_eq!(paused.stderr.matches("`mytool` is not installed").count(), 2, "{}", paused.stderr);
-    assert_eq!(repo.verdicts().len(), 2, "{}", paused.stderr);
+    assert_eq!(repo.verdicts().len(), 1, "{}", paused.stderr);
     let again = ralph_in(&env, &repo.dir, &["resume"]).exits(3);
     assert!(again.stderr.contains("still lack what they need"), "{}", again.stderr);
-    assert_eq!(repo.verdicts().len(), 2, "no second session runs for the same failure: {}", again.stderr);
+    assert_eq!(repo.verdicts().len(), 1, "no second session runs for the same failure: {}", again.stderr);
     program(&env, "mytool", "grep -q 2 \"$1\"");
     let done = ralph_in(&env, &repo.dir, &["resume", "--json"]).exits(0).json();
-    assert_eq!((&done["iterations"], &done["cost_usd"]), (&2.into(), &0.04.into()), "{done}");
+    assert_eq!((&done["iterations"], &done["cost_usd"]), (&1.into(), &0.02.into()), "{done}");
+    assert_eq!(done["level"], "independent", "the original files were checked again: {done}");
 }
 
 #[test]

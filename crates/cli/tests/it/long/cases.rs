@@ -37,7 +37,7 @@ enum Kind {
 }
 
 /// At most this many cheats may end better than they should, and this many honest commits may be refused.
-const GAPS_MAX: [(Kind, usize); 2] = [(Kind::Cheat, 4), (Kind::Honest, 1)];
+const GAPS_MAX: [(Kind, usize); 2] = [(Kind::Cheat, 5), (Kind::Honest, 0)];
 
 const FILES: [&str; 2] = [include_str!("cases/cheats.json"), include_str!("cases/honest.json")];
 

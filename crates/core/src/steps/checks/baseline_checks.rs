@@ -91,7 +91,6 @@ pub(crate) fn check_baseline(run: &mut Run, baseline: &Baseline) -> Result<Basel
         keep_record(&path, &record);
     }
     report_baseline(run, &record.checks)?;
-    report_setup_hint(run, &record.checks)?;
     Ok(BaselineEnd::Known(Some(record.checks)))
 }
 
@@ -327,7 +326,8 @@ fn is_suspicious_failure(run: &Run, result: &CheckResult) -> bool {
 }
 
 /// Reports environment failures with the fix; the task may be to fix them.
-fn report_setup_hint(run: &mut Run, checks: &BaselineChecks) -> Result<(), DriveError> {
+pub(crate) fn report_setup_hint(run: &mut Run) -> Result<(), DriveError> {
+    let Some(checks) = run.state.baseline_checks.clone() else { return Ok(()) };
     let failing: Vec<_> = checks.results.iter().filter(|result| !result.passed).collect();
     if failing.is_empty() {
         return Ok(());

@@ -17,9 +17,10 @@ use std::time::Duration;
 const OUTPUT_MAX: u64 = 64 * 1024;
 const LOOK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Reports missing programs of required checks and setup, with the command that installs each. Rejects
-/// nothing, because installing them may be the task.
-pub(crate) fn report_missing_programs(run: &mut Run) -> Result<(), DriveError> {
+/// Reports missing programs of required checks and setup, with the command that installs each, and whether there are
+/// any.
+fn report_missing_programs(run: &mut Run) -> Result<bool, DriveError> {
+    let mut reported = false;
     let settings = &run.ledger.state.spec.settings;
     let setup = settings.setup_commands.iter().map(|command| ("setup".to_owned(), command.argv()));
     let checks = settings.required().map(|v| (v.name.clone(), v.command_argv.clone()));
@@ -39,10 +40,12 @@ pub(crate) fn report_missing_programs(run: &mut Run) -> Result<(), DriveError> {
             .exec(&request, &mut SilentSink)
             .is_ok_and(|outcome| outcome.end == ExecEnd::Exited(127));
         if missing && !is_created_by_task(&run.ledger.state, &program) {
-            run.notice(format!("{name} cannot pass here yet: {}", missing_program(&program).sentence()))?;
+            let missing = missing_program(&program);
+            run.notice(format!("warning: {name} cannot pass here yet: {}", missing.sentence()))?;
+            reported = true;
         }
     }
-    Ok(())
+    Ok(reported)
 }
 
 /// The first environment fault that a required check shows on the current tree.
@@ -107,12 +110,18 @@ impl ExecSink for SilentSink {
     }
 }
 
-/// Reports why the checks can't pass, with the fix. Rejects nothing, because fixing that may be the task.
-pub(crate) fn report_start_faults(run: &mut Run) -> Result<(), DriveError> {
+/// Reports once why the checks can't pass, with the fix, and whether it found something. Rejects nothing, because fixing
+/// that may be the task.
+pub(crate) fn report_start_faults(run: &mut Run) -> Result<bool, DriveError> {
     if run.ledger.ends_now() || run.state.spending.totals.sessions > 0 {
-        return Ok(());
+        return Ok(true);
     }
-    check_fault(run)?.map_or(Ok(()), |message| run.notice(format!("warning: {message}")))
+    if installed::missing_setup_hint(run)?.is_none() && report_missing_programs(run)? {
+        return Ok(true);
+    }
+    let Some(message) = check_fault(run)? else { return Ok(false) };
+    run.notice(format!("warning: {message}"))?;
+    Ok(true)
 }
 
 /// A required check that can't start in a sandbox where nothing can be installed.

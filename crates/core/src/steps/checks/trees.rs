@@ -152,7 +152,7 @@ fn make_tree(
     }
     let all = found.state.harness.iter();
     let changes: Vec<&HarnessChange> = match tree {
-        Tree::OriginalTests => all.filter(|change| !change.is_soft()).collect(),
+        Tree::OriginalTests => all.filter(|change| !found.state.keeps(change)).collect(),
         // A script that may be the product isn't a test.
         Tree::OriginalProduct => all.filter(|change| !change.may_be_product()).collect(),
         _ => all.collect(),
@@ -161,7 +161,11 @@ fn make_tree(
         Tree::OriginalProduct => restore::new_harness(&beside, folder, &changes),
         _ => restore::original_harness(&beside, folder, &changes),
     };
-    Ok(made.err().map(|error| format!("the harness can't be restored: {error}")))
+    if let Err(error) = made {
+        return Ok(Some(format!("the harness can't be restored: {error}")));
+    }
+    let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+    Ok(run.ports.workspace.commit_in_checkout(folder, &paths).err().map(|error| error.to_string()))
 }
 
 /// New Python modules that shadow an installed one.

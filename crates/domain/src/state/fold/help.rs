@@ -35,13 +35,9 @@ impl RunFacts {
         let Some(fault) = fault else { return };
         let times = before.filter(|(known, _)| known == fault).map_or(0, |(_, times)| times) + 1;
         self.stuck.environment = Some((fault.to_owned(), times));
-        if times >= FAULTS_MAX {
-            self.people.question = Some(NeedsHuman {
-                reason: HumanReason::Setup,
-                message: format!(
-                    "{times} sessions in a row leave the checks without what they need: {fault}"
-                ),
-            });
+        if times >= FAULTS_MAX || self.baseline_lacked_programs() {
+            let message = format!("the checks lack what they need, and sessions don't add it: {fault}");
+            self.people.question = Some(NeedsHuman { reason: HumanReason::Setup, message });
         }
     }
 

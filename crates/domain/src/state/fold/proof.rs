@@ -100,7 +100,8 @@ impl RunFacts {
         if let Some(facts) = self.result.proof.as_mut().filter(|facts| facts.commit == *commit) {
             facts.passed = true;
             let question = facts.question.as_deref();
-            facts.level = Some(question.map_or(ProofLevel::OwnTests, |asked| asked.level_if_approved()));
+            let shown = !facts.difference.is_empty();
+            facts.level = Some(question.map_or(ProofLevel::OwnTests, |asked| asked.level_if_approved(shown)));
             facts.proof = Some(proof.clone());
             facts.failed.clear();
             facts.approved_by = Some(by.to_owned());

@@ -20,7 +20,11 @@ impl RunFacts {
 
     pub(super) fn driven_by(&mut self, pid: u32, lease: &DriverLease) {
         let resumed = self.driver_pid.replace(pid).is_some();
-        self.baseline_due = resumed && self.baseline_lacked_programs();
+        let asked = self.people.needs_human.as_ref().is_some_and(|need| need.reason == HumanReason::Setup);
+        self.baseline_due = resumed
+            && (asked || self.baseline_lacked_programs())
+            && self.baseline.is_some()
+            && self.iterations.current.is_none();
         // Drivers of older versions didn't count themselves.
         let next = self.epoch.next();
         self.epoch = lease.epoch.map_or(next, |epoch| epoch.max(next));
@@ -30,14 +34,12 @@ impl RunFacts {
         self.agents.unreached.clear();
     }
 
-    /// Whether the checks at the start failed because of the environment, and no session ran since.
-    fn baseline_lacked_programs(&self) -> bool {
-        let missing = self.baseline_checks.as_ref().is_some_and(|checks| {
+    /// Whether the checks on the original files found no program to run.
+    pub(super) fn baseline_lacked_programs(&self) -> bool {
+        self.baseline_checks.as_ref().is_some_and(|checks| {
             checks.setup_failed.is_some()
                 || checks.results.iter().any(|result| matches!(result.exit_code, Some(126 | 127)))
-        });
-        let asked = self.people.needs_human.as_ref().is_some_and(|need| need.reason == HumanReason::Setup);
-        (missing || asked) && self.spending.totals.sessions == 0 && self.iterations.current.is_none()
+        })
     }
 
     /// The actual workspace replaces the one requested in the spec.
@@ -59,6 +61,10 @@ impl RunFacts {
 
     pub(super) fn prepared(&mut self, baseline: &Baseline, surroundings: &BTreeMap<String, String>) {
         self.baseline_due = false;
+        // The checks were repeated for work that exists, which is judged with what was here before the first session.
+        if self.spending.totals.sessions > 0 {
+            return;
+        }
         self.surroundings.clone_from(surroundings);
         self.work.tree = Some(baseline.tree.clone());
         self.baseline = Some(baseline.clone());

@@ -21,11 +21,18 @@ pub(super) enum Program {
 }
 
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "busybox", "mksh"];
-const RUNNERS: &[&str] = &[
-    "make", "gmake", "ninja", "just", "task", "go-task", "cargo", "go", "mvn", "gradle", "ctest", "uv",
-    "uvx", "rustup", "pnpm", "bun", "cmake",
-];
+const RUNNERS: &[&str] = &["make", "gmake", "ninja", "just", "task", "go-task", "pnpm"];
+/// The build drivers among them read the product like a compiler.
 const PASS_ON: &[&str] = &[
+    "cargo",
+    "go",
+    "mvn",
+    "gradle",
+    "ctest",
+    "uv",
+    "uvx",
+    "rustup",
+    "cmake",
     "env",
     "timeout",
     "xargs",
@@ -179,6 +186,7 @@ mod tests {
         assert_eq!(what("/usr/bin/python3 -m pytest"), Program::Interpreter { script: None });
         assert_eq!(what("/usr/bin/node test.js"), Program::Interpreter { script: script("test.js") });
         assert_eq!(what("/usr/bin/timeout 5 x"), Program::PassesOn);
+        assert_eq!(what("/usr/bin/go test ./..."), Program::PassesOn);
         assert_eq!(what("/repo/bin/make test"), Program::Other);
         assert_eq!(what("/usr/bin/node /repo/npm"), Program::Interpreter { script: script("/repo/npm") });
         assert_eq!(what("/usr/bin/grep x"), Program::Other);

@@ -128,7 +128,7 @@ pub fn checks(
         checks.push(
             DoctorCheck::missing(Area::Configuration, "verifier", "nothing checks the result")
                 .why("a run is done when a check proves it, never by the agent's word")
-                .fix("`ralph init` finds the usual test commands; or `ralph run --verify 'COMMAND'`"),
+                .fix("name the command that judges the work: `ralph run --verify 'COMMAND'`, or `verifiers` in `.ralph/config.json`"),
         );
     }
     if let Err(error) = ConfiguredProvider::find(env, settings.sandbox.provider()) {
