@@ -3,7 +3,7 @@
 use crate::model::select::Cooldown;
 use crate::state::{Finished, NeedsHuman, RunFacts};
 use jiff::Timestamp;
-use ralph_loop_protocol::event::{Baseline, Moved, Placed, RefMove};
+use ralph_loop_protocol::event::{Baseline, BaselineChecks, Moved, Placed, RefMove};
 use ralph_loop_protocol::id::{AgentName, Digest};
 use ralph_loop_protocol::lease::DriverLease;
 use ralph_loop_protocol::outcome::{EndReason, HumanReason};
@@ -20,7 +20,7 @@ impl RunFacts {
 
     pub(super) fn driven_by(&mut self, pid: u32, lease: &DriverLease) {
         let resumed = self.driver_pid.replace(pid).is_some();
-        self.baseline_due = resumed && self.baseline_lacked_programs();
+        self.baseline_due = self.machine_changed || (resumed && self.baseline_lacked_programs());
         // Drivers of older versions didn't count themselves.
         let next = self.epoch.next();
         self.epoch = lease.epoch.map_or(next, |epoch| epoch.max(next));
@@ -57,11 +57,22 @@ impl RunFacts {
         }
     }
 
-    pub(super) fn prepared(&mut self, baseline: &Baseline, surroundings: &BTreeMap<String, String>) {
+    pub(super) fn prepared(
+        &mut self,
+        baseline: &Baseline,
+        surroundings: &BTreeMap<String, String>,
+        checks: Option<&BaselineChecks>,
+    ) {
         self.baseline_due = false;
         self.surroundings.clone_from(surroundings);
-        self.work.tree = Some(baseline.tree.clone());
         self.baseline = Some(baseline.clone());
+        // On another machine the work continues where it was.
+        if !std::mem::take(&mut self.machine_changed) {
+            self.work.tree = Some(baseline.tree.clone());
+            self.baseline_checks = checks.cloned();
+        } else if let Some(checks) = checks {
+            self.baseline_checks = Some(checks.clone());
+        }
     }
 
     pub(super) fn moved(&mut self, news: &Moved) {
@@ -71,6 +82,8 @@ impl RunFacts {
             self.spec.settings.handover.branch = push_branch;
         }
         self.baseline = Some(news.baseline.clone());
+        // What checks use there is another thing; it's compared within one machine.
+        self.machine_changed = !self.surroundings.is_empty();
         self.spec_digest = Some(news.spec.clone());
         // Letters of the old workspace stay there.
         self.people.inbox = 0;
