@@ -78,7 +78,7 @@ const GROUPS: [(&str, &[&str], &[&str]); 6] = [
             "man",
         ],
     ),
-    ("Integrate", &["serve"], &["mcp", "plugin", "worker", "deploy", "index"]),
+    ("Integrate", &["serve"], &["mcp", "plugin", "worker", "deploy", "index", "audit"]),
 ];
 
 /// Options of `ralph run` that help only names; the manual page describes them.
@@ -285,6 +285,8 @@ pub enum Command {
     Worker(command::serving::worker::WorkerArgs),
     /// Rebuild the dashboard index
     Index(command::serving::index::IndexArgs),
+    /// Verify the dashboard's audit log
+    Audit(command::serving::audit::AuditArgs),
     /// Deploy the dashboard to a cloud sandbox
     Deploy(command::serving::deploy::DeployArgs),
     /// Plan a feature as a list of stories

@@ -9,7 +9,7 @@ use ralph_loop_agents::presets::find_program;
 use ralph_loop_app::read::find;
 use ralph_loop_app::{App, Environment};
 use ralph_loop_protocol::describe::Tone;
-use ralph_loop_server::{Limits, Ready, ServeOptions};
+use ralph_loop_server::{Limits, Network, Ready, ServeOptions};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -30,6 +30,8 @@ pub struct Dashboard {
     pub jobs_with: BTreeMap<String, usize>,
     /// Folders that runs may be started in, besides the current one.
     pub repos: Vec<PathBuf>,
+    /// Proxies whose `X-Forwarded-For` counts.
+    pub trusted_proxies: Vec<Network>,
     /// Scripted runs to start.
     pub demos: Option<Vec<DemoRun>>,
     /// Open a browser.
@@ -46,6 +48,7 @@ impl Dashboard {
             jobs: 1,
             jobs_with: BTreeMap::new(),
             repos: Vec::new(),
+            trusted_proxies: Vec::new(),
             demos: Some(vec![demo]),
             open: true,
         }
@@ -68,6 +71,7 @@ impl Dashboard {
             limits: Limits { runs: self.jobs, providers: self.jobs_with.clone() },
             repos,
             folder: folder.to_owned(),
+            trusted_proxies: self.trusted_proxies.clone(),
             demo: self.demos.is_some(),
         };
         let start = |demo: &DemoRun| (demo_repo::on_its_own(app, &demo.folder), demo.request.clone());

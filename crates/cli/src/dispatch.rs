@@ -1,7 +1,7 @@
 //! Dispatches the parsed command line.
 
 use crate::args::{Cli, Command};
-use crate::command::serving::{deploy, hook, index, mcp, sandbox, serve, worker};
+use crate::command::serving::{audit, deploy, hook, index, mcp, sandbox, serve, worker};
 use crate::command::setup::{bug_report, completions, doctor, man, models, notify, plugin, probe, trust};
 use crate::command::start::{demo, fork, home, resume, run};
 use crate::command::steer::{control, diagnose, guardrail};
@@ -70,6 +70,7 @@ pub fn dispatch(args: Cli, app: &App, out: &Out) -> Result<u8, CommandError> {
         Command::Serve(args) => serve::run(&args, app, &folder, out),
         Command::Worker(args) => worker::run(&args, app, out),
         Command::Index(args) => index::run(&args, app, &folder, out),
+        Command::Audit(args) => audit::run(&args, app, out),
         Command::Deploy(args) => deploy::run(args, app, &folder, out),
         Command::Demo(args) => demo::run(args, app, &folder, out),
         Command::Plan(args) => plan::run(args, app, &folder, out),

@@ -100,7 +100,8 @@ fn between(state: &RunState) -> Step {
         return cut_short(state).unwrap_or(Step::Prepare);
     }
     if state.result.candidate {
-        return cut_short(state).unwrap_or(Step::Prove);
+        let next = if state.machine_changed { Step::Prepare } else { Step::Prove };
+        return cut_short(state).unwrap_or(next);
     }
     if handover::push_is_due(state) {
         return Step::Publish(Due::Push);

@@ -143,6 +143,12 @@ impl Fleet {
     }
 }
 
+/// Notes that the database is up: the time when it was not expires no lease.
+pub async fn pulse(pool: &PgPool) -> Result<(), FleetError> {
+    sqlx::query("SELECT ralph_seal.pulse()").execute(pool).await?;
+    Ok(())
+}
+
 /// Statements that the database has carried out so far. It counts them where `pg_stat_statements` is loaded.
 pub async fn statements(pool: &PgPool) -> Result<i64, FleetError> {
     sqlx::query("CREATE EXTENSION IF NOT EXISTS pg_stat_statements").execute(pool).await?;

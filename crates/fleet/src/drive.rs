@@ -5,7 +5,8 @@ use crate::bring::bring;
 use crate::db::{Fleet, lease_time, url};
 use crate::error::FleetError;
 use crate::keeper::Keeper;
-use crate::lease::{self, Lease};
+use crate::lease::{self, Fault, Lease};
+use crate::output;
 use crate::runs::Assignment;
 use crate::seal::{Line, PostgresSeal};
 use crate::store::{self, ArtifactStore};
@@ -20,7 +21,7 @@ use ralph_loop_protocol::control::BudgetChange;
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::outcome::EndReason;
 use ralph_loop_sandbox::LeaseClock;
-use sqlx::{Connection as _, PgConnection};
+use sqlx::PgConnection;
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -111,7 +112,7 @@ impl Held {
                 Ok(held)
             }
             Err(error) => {
-                held.fail(&error.to_string())?;
+                held.fail(Fault::Outage, &error.to_string())?;
                 Err(error.into())
             }
         }
@@ -166,7 +167,7 @@ impl Held {
         };
         if let ResumeOutcome::Ready(ready) = &mut outcome {
             let record = ready.record();
-            let places = (record.as_path(), ready.spec().home(), env.vars());
+            let places = (record.as_path(), ready.spec().home(), env);
             let keeper =
                 Keeper::new(self.store.clone(), self.seal.clone(), self.lease.epoch, &self.run, places);
             ready.watched_by(Box::new(keeper));
@@ -204,7 +205,8 @@ impl Held {
             EndReason::Suspended => "queued",
             EndReason::NeedsHuman => "resting",
             EndReason::Error => {
-                return self.fail(why.unwrap_or("the process that drove it ended with an error"));
+                let fault = self.seal.fault().unwrap_or(Fault::Crash);
+                return self.fail(fault, why.unwrap_or("the process that drove it ended with an error"));
             }
             _ => "over",
         };
@@ -224,14 +226,17 @@ impl Held {
             ErrorKind::NeedsPerson | ErrorKind::Usage | ErrorKind::NothingChecks => {
                 self.finish(EndReason::NeedsHuman, Some(&error.message))
             }
-            _ => self.fail(&error.message),
+            _ => {
+                let fault = self.seal.fault().unwrap_or(Fault::Worker);
+                self.fail(fault, &error.message)
+            }
         }
     }
 
     /// Lets go of a run that could not be driven.
-    pub fn fail(mut self, why: &str) -> Result<(), AppError> {
+    pub fn fail(mut self, fault: Fault, why: &str) -> Result<(), AppError> {
         self.end_beat();
-        self.seal.ask(async |db| lease::release_failed(db, &self.lease, why).await)?;
+        self.seal.ask(async |db| lease::release_faulted(db, &self.lease, fault, why).await)?;
         Ok(())
     }
 
@@ -252,17 +257,12 @@ fn own_share(time: Duration) -> Duration {
 
 /// Takes back what was journalled of a run that was never prepared.
 async fn start_over(db: &mut PgConnection, lease: &Lease) -> Result<(), FleetError> {
-    let mut whole = db.begin().await?;
-    let mine = sqlx::query("UPDATE ralph_seal.leases SET head = 0 WHERE run = $1 AND epoch = $2")
+    let mine: bool = sqlx::query_scalar("SELECT ralph_seal.start_over($1, $2)")
         .bind(&lease.run)
         .bind(lease.epoch)
-        .execute(&mut *whole)
+        .fetch_one(db)
         .await?;
-    if mine.rows_affected() == 0 {
-        return Err(FleetError::Held { run: lease.run.clone() });
-    }
-    sqlx::query("DELETE FROM ralph_seal.events WHERE run = $1").bind(&lease.run).execute(&mut *whole).await?;
-    Ok(whole.commit().await?)
+    if mine { Ok(()) } else { Err(FleetError::Held { run: lease.run.clone() }) }
 }
 
 /// What keeps the hold.
@@ -283,6 +283,7 @@ impl Beat {
     fn run(self, ended: &Receiver<()>) {
         let (mut renewed, mut looked) = (LeaseClock::now(), Instant::now());
         let (mut letter, mut news) = (0, self.news);
+        let mut sender = output::Sender::new(&self.dir);
         let pause = (self.time / 6).min(LOOK);
         loop {
             match ended.recv_timeout(pause) {
@@ -302,6 +303,12 @@ impl Beat {
                     Ok(false) => return self.lost(ended),
                     // It may come back before the lease has run out.
                     Err(error) => tracing::warn!(%error, "the lease could not be renewed"),
+                }
+            }
+            for piece in sender.next() {
+                if let Err(error) = self.fleet.wait(output::send(self.fleet.pool(), &self.lease, &piece)) {
+                    tracing::info!(%error, "live output was lost");
+                    break;
                 }
             }
             if looked.elapsed() >= LOOK {
@@ -338,7 +345,8 @@ impl Beat {
     /// Stops this process from changing the run: another process may drive it now.
     fn lost(&self, ended: &Receiver<()>) {
         tracing::error!(run = self.lease.run, epoch = self.lease.epoch, "the hold on the run is lost");
-        self.seal.close(format!("the hold on run {} is lost: its lease ran out", self.lease.run));
+        self.seal
+            .close(Fault::Outage, format!("the hold on run {} is lost: its lease ran out", self.lease.run));
         let _ = self.clock.end();
         self.cancel.set(CancelToken::CALLER);
         if ended.recv_timeout(LOST) == Err(RecvTimeoutError::Timeout) {

@@ -3,7 +3,7 @@
 
 use crate::error::FleetError;
 use sha2::{Digest as _, Sha256};
-use sqlx::{AssertSqlSafe, PgPool};
+use sqlx::{AssertSqlSafe, PgConnection, PgPool};
 
 /// What an enrolled worker has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +46,16 @@ pub async fn new_token(pool: &PgPool) -> Result<String, FleetError> {
     Ok(token)
 }
 
+/// Whether a worker can be enrolled with this token.
+pub async fn is_valid(pool: &PgPool, token: &str) -> Result<bool, FleetError> {
+    Ok(sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM ralph_seal.tokens WHERE digest = $1 AND used_by IS NULL AND until > now())",
+    )
+    .bind(digest(token))
+    .fetch_one(pool)
+    .await?)
+}
+
 /// Changes a token for a login of the worker's own. A token that was used, or is too old, is none.
 pub async fn enrol(pool: &PgPool, token: &str, worker: &str) -> Result<Enrolled, FleetError> {
     let refused = |what: &str| FleetError::Setup {
@@ -66,8 +76,10 @@ pub async fn enrol(pool: &PgPool, token: &str, worker: &str) -> Result<Enrolled,
     if used.rows_affected() != 1 {
         return Err(refused("the token is not known, was used, or is older than an hour"));
     }
-    let taken: Option<bool> = sqlx::query_scalar("SELECT revoked FROM ralph_seal.workers WHERE id = $1")
-        .bind(worker)
+    let taken: Option<bool> = sqlx::query_scalar(
+        "SELECT revoked OR role IS NULL OR role NOT IN (SELECT rolname FROM pg_roles) FROM ralph_seal.workers WHERE id = $1",
+    )
+    .bind(worker)
         .fetch_optional(&mut *whole)
         .await?;
     if taken == Some(false) {
@@ -76,40 +88,71 @@ pub async fn enrol(pool: &PgPool, token: &str, worker: &str) -> Result<Enrolled,
     // Create a new login each time, so that the last one stays locked out.
     let role = format!("ralph_w_{}_{}", worker.replace('-', "_"), secret()?.get(..8).unwrap_or_default());
     let password = secret()?;
-    let statements = [
-        format!("CREATE ROLE {role} LOGIN PASSWORD '{password}' CONNECTION LIMIT 200"),
-        // Who makes it can end its connections.
-        format!("GRANT {role} TO CURRENT_USER"),
-        format!("GRANT USAGE ON SCHEMA ralph_seal TO {role}"),
-        format!("GRANT SELECT ON ralph_seal.version TO {role}"),
-        format!("GRANT SELECT, UPDATE ON ralph_seal.leases TO {role}"),
-        format!("GRANT SELECT ON ralph_seal.runs TO {role}"),
-        // Not what it needs, what it is given, or to whom.
-        format!(
-            "GRANT UPDATE (status, worker, spec, kinds, fails, problem, not_before) ON ralph_seal.runs TO {role}"
-        ),
-        format!("GRANT SELECT, INSERT ON ralph_seal.grants TO {role}"),
-        format!("GRANT SELECT, INSERT, DELETE ON ralph_seal.events TO {role}"),
-        format!("GRANT SELECT ON ralph_seal.letters TO {role}"),
-        format!("GRANT SELECT ON ralph_seal.workers TO {role}"),
-        format!(
-            "GRANT UPDATE (labels, capacity, version, kinds, load, health, seen, draining) ON ralph_seal.workers TO {role}"
-        ),
-        format!("GRANT EXECUTE ON FUNCTION ralph_seal.take TO {role}"),
-    ];
-    for statement in statements {
-        sqlx::query(AssertSqlSafe(statement)).execute(&mut *whole).await?;
-    }
+    let login = verifier(&mut whole, &password).await?;
+    create_login(&mut whole, &role, &login).await?;
     sqlx::query(
-        "INSERT INTO ralph_seal.workers (id, role) VALUES ($1, $2)
-         ON CONFLICT (id) DO UPDATE SET role = $2, revoked = false, draining = false, since = now()",
+        "INSERT INTO ralph_seal.workers (id, role, login) VALUES ($1, $2, $3)
+         ON CONFLICT (id) DO UPDATE SET role = $2, login = $3, revoked = false, draining = false, since = now()",
     )
     .bind(worker)
     .bind(&role)
+    .bind(&login)
     .execute(&mut *whole)
     .await?;
     whole.commit().await?;
     Ok(Enrolled { worker: worker.to_owned(), role, password })
+}
+
+/// What Postgres keeps of a password (SCRAM-SHA-256), so that neither its log nor a dump has the password.
+async fn verifier(db: &mut PgConnection, password: &str) -> Result<String, FleetError> {
+    use ring::{digest, hmac, pbkdf2};
+    const ROUNDS: std::num::NonZeroU32 = std::num::NonZeroU32::MIN.saturating_add(4095);
+    let (mut salt, mut salted) = ([0u8; 16], [0u8; 32]);
+    getrandom::fill(&mut salt).map_err(|e| FleetError::Database(format!("no random numbers: {e}")))?;
+    pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, ROUNDS, &salt, password.as_bytes(), &mut salted);
+    let salted = hmac::Key::new(hmac::HMAC_SHA256, &salted);
+    let client = hmac::sign(&salted, b"Client Key");
+    let stored = digest::digest(&digest::SHA256, client.as_ref());
+    let server = hmac::sign(&salted, b"Server Key");
+    Ok(sqlx::query_scalar(
+        "SELECT format('SCRAM-SHA-256$4096:%s$%s:%s', encode($1, 'base64'), encode($2, 'base64'), encode($3, 'base64'))",
+    )
+    .bind(&salt[..])
+    .bind(stored.as_ref())
+    .bind(server.as_ref())
+    .fetch_one(db)
+    .await?)
+}
+
+/// Makes a worker's login. What it may do is everybody's right (`schema.rs`); which rows it sees depends on its name.
+async fn create_login(db: &mut PgConnection, role: &str, login: &str) -> Result<(), sqlx::Error> {
+    let statements: Vec<String> = sqlx::query_scalar(
+        "SELECT unnest(ARRAY[format('CREATE ROLE %I LOGIN PASSWORD %L CONNECTION LIMIT 60', $1, $2),
+            -- Who makes it can end its connections.
+            format('GRANT %I TO CURRENT_USER', $1)])",
+    )
+    .bind(role)
+    .bind(login)
+    .fetch_all(&mut *db)
+    .await?;
+    for statement in statements {
+        sqlx::query(AssertSqlSafe(statement)).execute(&mut *db).await?;
+    }
+    Ok(())
+}
+
+/// Makes the logins that a restore into another cluster has left behind: their workers continue as they are.
+pub(crate) async fn restore_logins(db: &mut PgConnection) -> Result<(), sqlx::Error> {
+    let missing: Vec<(String, String)> = sqlx::query_as(
+        "SELECT role, login FROM ralph_seal.workers
+         WHERE NOT revoked AND login IS NOT NULL AND role NOT IN (SELECT rolname FROM pg_roles)",
+    )
+    .fetch_all(&mut *db)
+    .await?;
+    for (role, login) in missing {
+        create_login(db, &role, &login).await?;
+    }
+    Ok(())
 }
 
 /// Takes a worker's rights away: its login, its connections, its holds. `false` where there is none of this name.

@@ -2,11 +2,15 @@
 //! of each iteration, and the files of the record.
 
 use crate::error::FleetError;
+use crate::lease::Fault;
 use crate::pack;
+use crate::result;
 use crate::seal::PostgresSeal;
 use crate::store::{ArtifactStore, Pending};
+use ralph_loop_app::Environment;
 use ralph_loop_core::{Observer, SessionProgress};
 use ralph_loop_domain::ports::Stream;
+use ralph_loop_domain::redact::Redactor;
 use ralph_loop_domain::state::RunState;
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_git::{Repo, publish::bundle};
@@ -66,6 +70,7 @@ pub struct Keeper {
     store: ArtifactStore,
     seal: Arc<PostgresSeal>,
     vars: Vars,
+    redactor: Redactor,
     run: RunId,
     record: PathBuf,
     /// The folder with the run's commits.
@@ -90,12 +95,13 @@ impl Keeper {
         seal: Arc<PostgresSeal>,
         epoch: i64,
         run: &RunId,
-        (record, home, vars): (&Path, &Path, &Vars),
+        (record, home, env): (&Path, &Path, &Environment),
     ) -> Self {
         Self {
             store,
             seal,
-            vars: vars.clone(),
+            vars: env.vars().clone(),
+            redactor: env.redactor(home),
             run: run.clone(),
             record: record.to_owned(),
             home: home.to_owned(),
@@ -118,7 +124,7 @@ impl Keeper {
         }
         // The journal must not record work that can't be restored. The run ends here and resumes from what was kept before.
         tracing::error!(error = last, "the work could not be kept");
-        self.seal.close(format!("the work could not be kept: {last}"));
+        self.seal.close(Fault::Outage, format!("the work could not be kept: {last}"));
     }
 
     fn keep_once(&mut self, commits: Commits) -> Result<(), FleetError> {
@@ -131,6 +137,7 @@ impl Keeper {
         if let (Some(repo), Some(_)) = (&self.repo, &work) {
             let bytes = bundle::run_commits(repo, &self.run).map_err(|e| not_packed(&e))?;
             objects.push((format!("{}/work.bundle", self.prefix), bytes));
+            result::write(repo, &self.run, &self.record, &self.redactor)?;
         }
         let (mut files, mut stamps) = (Vec::new(), Vec::new());
         for (name, path, stamp) in self.new_files() {
@@ -227,7 +234,10 @@ fn walk(folder: &Path, below: &str, found: &mut Vec<String>) {
 impl Observer for Keeper {
     fn event(&mut self, _: &RunState, event: &Event) {
         match event.body {
-            EventBody::IterationEnded { .. } => self.keep(Commits::AreKept),
+            EventBody::IterationEnded { .. } => {
+                self.keep(Commits::AreKept);
+                self.seal.progressed();
+            }
             EventBody::ProofFinished { .. }
             | EventBody::Suspended { .. }
             | EventBody::NeedsHuman { .. }

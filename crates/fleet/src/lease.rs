@@ -34,7 +34,8 @@ pub async fn take(
     let taken: Option<(i64, i64, bool)> = sqlx::query_as(
         "WITH taken AS (
             UPDATE ralph_seal.leases
-            SET epoch = epoch + 1, holder = $2, until = now() + $3 * interval '1 millisecond'
+            SET epoch = epoch + 1, holder = $2, until = now() + $3 * interval '1 millisecond',
+                lasts = $3 * interval '1 millisecond'
             WHERE run = $1 AND (until IS NULL OR until <= now())
             RETURNING run, epoch, head
          ), told AS (
@@ -71,7 +72,7 @@ pub async fn take(
 /// Holds on for longer. `false` where the hold is lost: it ran out, or was taken away.
 pub async fn renew(pool: &PgPool, lease: &Lease, time: Duration) -> Result<bool, FleetError> {
     let renewed = sqlx::query(
-        "UPDATE ralph_seal.leases SET until = now() + $3 * interval '1 millisecond'
+        "UPDATE ralph_seal.leases SET until = now() + $3 * interval '1 millisecond', lasts = $3 * interval '1 millisecond'
          WHERE run = $1 AND epoch = $2 AND until > now()",
     )
     .bind(&lease.run)
@@ -94,7 +95,7 @@ pub async fn release(
             UPDATE ralph_seal.leases SET until = NULL, holder = NULL WHERE run = $1 AND epoch = $2 RETURNING run
          )
          UPDATE ralph_seal.runs r
-         SET status = $3, worker = NULL, fails = 0, problem = $4
+         SET status = $3, worker = NULL, fails = 0, tries = 0, problem = $4
          FROM mine WHERE r.run = mine.run",
     )
     .bind(&lease.run)
@@ -106,33 +107,74 @@ pub async fn release(
     Ok(released.rows_affected() == 1)
 }
 
-/// Lets go of a run that could not be driven: it is tried again later, and rests after a few times.
-pub async fn release_failed(db: impl PgExecutor<'_>, lease: &Lease, why: &str) -> Result<bool, FleetError> {
-    let released = sqlx::query(
-        "WITH mine AS (
-            UPDATE ralph_seal.leases SET until = NULL, holder = NULL WHERE run = $1 AND epoch = $2 RETURNING run
-         )
-         UPDATE ralph_seal.runs r SET fails = fails + 1, problem = $3, worker = NULL,
-            status = CASE WHEN fails + 1 >= 5 THEN 'resting' ELSE 'queued' END,
-            not_before = now() + interval '1 second' * power(2, least(fails, 6))
-         FROM mine WHERE r.run = mine.run",
-    )
-    .bind(&lease.run)
-    .bind(lease.epoch)
-    .bind(ralph_loop_protocol::display::text::one_line(why, 500))
-    .execute(db)
-    .await?;
-    Ok(released.rows_affected() == 1)
+/// Why a hold ended without a result. `fault.sql` has the answer to each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The database, the store or the network was away.
+    Outage,
+    /// The driver died.
+    Crash,
+    /// This machine can't drive the run.
+    Worker,
 }
 
-/// Ends the hold of a process that is known to be dead, by the name under which it held: its run need not wait for the lease.
+impl Fault {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Outage => "outage",
+            Self::Crash => "crash",
+            Self::Worker => "worker",
+        }
+    }
+}
+
+/// Lets go of a run that could not be driven. Returns `false` if the holder was replaced.
+pub async fn release_faulted(
+    db: impl PgExecutor<'_>,
+    lease: &Lease,
+    fault: Fault,
+    why: &str,
+) -> Result<bool, FleetError> {
+    Ok(sqlx::query_scalar("SELECT ralph_seal.fault($1, $2, $3, $4)")
+        .bind(&lease.run)
+        .bind(lease.epoch)
+        .bind(fault.as_str())
+        .bind(ralph_loop_protocol::display::text::one_line(why, 500))
+        .fetch_one(db)
+        .await?)
+}
+
+/// Ends the hold of a process that is known to be dead, by the name under which it held. One that let go before it ended, or
+/// whose lease had run out, left none.
 pub async fn release_dead(pool: &PgPool, run: &str, holder: &str) -> Result<(), FleetError> {
-    sqlx::query(
-        "UPDATE ralph_seal.leases SET until = now() WHERE run = $1 AND holder = $2 AND until > now()",
+    let held: Option<(i64, i64)> = sqlx::query_as(
+        "SELECT epoch, head FROM ralph_seal.leases WHERE run = $1 AND holder = $2 AND until > now()",
     )
     .bind(run)
     .bind(holder)
-    .execute(pool)
+    .fetch_optional(pool)
+    .await?;
+    if let Some((epoch, head)) = held {
+        let lease = Lease { run: run.to_owned(), epoch, head };
+        release_faulted(pool, &lease, Fault::Crash, "the process that drove it died").await?;
+    }
+    Ok(())
+}
+
+/// How often each class of fault has ended a hold.
+pub async fn faults(pool: &PgPool) -> Result<Vec<(String, i64)>, FleetError> {
+    Ok(sqlx::query_as("SELECT class, total FROM ralph_seal.faults ORDER BY class").fetch_all(pool).await?)
+}
+
+/// The run has come one iteration further: faults before it count no more.
+pub async fn progressed(db: impl PgExecutor<'_>, lease: &Lease) -> Result<(), FleetError> {
+    sqlx::query(
+        "UPDATE ralph_seal.runs r SET fails = 0, tries = 0 FROM ralph_seal.leases l
+         WHERE r.run = $1 AND l.run = r.run AND l.epoch = $2 AND r.tries > 0",
+    )
+    .bind(&lease.run)
+    .bind(lease.epoch)
+    .execute(db)
     .await?;
     Ok(())
 }

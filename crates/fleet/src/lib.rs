@@ -6,7 +6,7 @@
 //! - [`worker`]: takes runs by label, capacity and fairness. [`dispatch`] never decides which process may drive.
 //! - [`enrol`]: admits and revokes workers. [`grant`] gives a run the secrets that it needs.
 //! - [`trigger`], [`delivery`], [`schedule`] and [`occasion`]: runs that issues, comments and schedules start.
-//! - [`mirror`]: lets a server show the runs of other machines.
+//! - [`mirror`], [`files`], [`result`] and [`output`]: let a server show the runs of other machines.
 
 #[macro_use]
 mod row;
@@ -18,6 +18,7 @@ pub mod dispatch;
 pub mod drive;
 pub mod enrol;
 pub mod error;
+pub mod files;
 pub mod grant;
 pub mod keeper;
 pub mod lease;
@@ -25,7 +26,9 @@ pub mod letters;
 pub mod login;
 pub mod mirror;
 pub mod occasion;
+pub mod output;
 mod pack;
+pub mod result;
 pub mod runs;
 pub mod schedule;
 mod schema;

@@ -3,8 +3,10 @@
 
 use crate::db::Fleet;
 use crate::error::FleetError;
+use crate::files::Files;
 use crate::trigger::Triggers;
 use crate::{letters, occasion, seal};
+use ralph_loop_app::start::asked_by;
 use ralph_loop_app::{AppError, adopt};
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_domain::ports::Clock as _;
@@ -14,6 +16,7 @@ use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_journal::folder::{artifacts, snapshot};
 use ralph_loop_journal::lock::LockHolder;
 use ralph_loop_journal::{JournalError, inbox};
+use ralph_loop_protocol::event::{Event, EventBody};
 use ralph_loop_protocol::id::RunId;
 use ralph_loop_protocol::lease::Epoch;
 use std::collections::BTreeMap;
@@ -34,6 +37,8 @@ pub struct Mirror {
     letters: BTreeMap<String, u64>,
     /// Runs that could not be copied, and how far they were then: told once.
     unreadable: BTreeMap<String, i64>,
+    /// The events that were copied last come with files in the store.
+    has_files: bool,
 }
 
 /// Why a run could not be copied.
@@ -68,11 +73,12 @@ struct Seen {
     run: String,
     head: i64,
     repo: String,
+    person: String,
     epoch: i64,
     held: bool,
 }
 
-from_row!(Seen: run, head, repo, epoch, held);
+from_row!(Seen: run, head, repo, person, epoch, held);
 
 impl Mirror {
     /// Brings the copies up to date; the runs that have changed.
@@ -81,10 +87,11 @@ impl Mirror {
         fleet: &Fleet,
         home: &StateHome,
         triggers: &Triggers,
+        files: &Files,
     ) -> Result<Vec<RunId>, AppError> {
         let pool = fleet.pool();
         let heads: Vec<Seen> = sqlx::query_as(
-            "SELECT l.run, l.head, r.repo, l.epoch, COALESCE(l.until > now(), false) AS held FROM ralph_seal.leases l JOIN ralph_seal.runs r ON r.run = l.run
+            "SELECT l.run, l.head, r.repo, r.person, l.epoch, COALESCE(l.until > now(), false) AS held FROM ralph_seal.leases l JOIN ralph_seal.runs r ON r.run = l.run
              WHERE l.head > 0 ORDER BY (r.status = 'over'), r.queued_at DESC LIMIT $1",
         )
         .bind(BATCH)
@@ -97,7 +104,7 @@ impl Mirror {
             if !is_copy(home, &id) {
                 continue;
             }
-            match self.look(fleet, home, (&id, &seen), triggers).await {
+            match self.look(fleet, home, (&id, &seen), (triggers, files)).await {
                 Ok(true) => changed.push(id),
                 Ok(false) => {}
                 Err(Fault::Fleet(error)) => return Err(error.into()),
@@ -118,11 +125,15 @@ impl Mirror {
         fleet: &Fleet,
         home: &StateHome,
         (id, seen): (&RunId, &Seen),
-        triggers: &Triggers,
+        (triggers, files): (&Triggers, &Files),
     ) -> Result<bool, Fault> {
         let mut is_new = false;
         if self.heads.get(&seen.run) != Some(&seen.head) {
-            is_new = self.bring(fleet, home, id, seen.head, triggers.name_of(&seen.repo)).await?;
+            let is_first = !self.heads.contains_key(&seen.run);
+            is_new = self.bring(fleet, home, (id, seen), triggers.name_of(&seen.repo)).await?;
+            if is_new && (is_first || self.has_files) {
+                files.expect(id);
+            }
         }
         let changed = self.note_driver(home, id, seen)? || is_new;
         self.send_words(fleet, &home.record(id), &seen.run).await?;
@@ -149,8 +160,7 @@ impl Mirror {
         &mut self,
         fleet: &Fleet,
         home: &StateHome,
-        run: &RunId,
-        head: i64,
+        (run, seen): (&RunId, &Seen),
         repo: Option<&str>,
     ) -> Result<bool, Fault> {
         let Some(spec) = seal::spec(fleet.pool(), run.as_str()).await? else { return Ok(false) };
@@ -165,12 +175,13 @@ impl Mirror {
         artifacts::write_atomic(&record.spec(), &spec)?;
         let events = record.events();
         let mut have = std::fs::metadata(&events).map_or(0, |meta| i64::try_from(meta.len()).unwrap_or(0));
-        if have > head || (have > 0 && !is_beginning(fleet, run, &events).await?) {
+        if have > seen.head || (have > 0 && !is_beginning(fleet, run, &events).await?) {
             // The run started again before it was prepared, or the copy was cut off.
             let _ = std::fs::remove_file(&events);
             have = 0;
         }
         let more = seal::read_from(fleet.pool(), run.as_str(), have).await?;
+        self.has_files = more.split(|byte| *byte == b'\n').any(has_files);
         if let Some(repo) = repo {
             occasion::belongs(fleet.pool(), repo, run.as_str(), &more).await?;
         }
@@ -190,6 +201,7 @@ impl Mirror {
                 created_at: spec.created_at,
                 record: Some(record.path().to_owned()),
             };
+            asked_by::keep(&record, Some(&seen.person))?;
             registry::register(home, &entry)?;
         }
         Ok(true)
@@ -220,8 +232,29 @@ async fn is_beginning(fleet: &Fleet, run: &RunId, events: &Path) -> Result<bool,
     Ok(read.is_ok() && own == first && last == *b"\n")
 }
 
+/// Whether a journaled line is of an event with which files go to the store.
+fn has_files(line: &[u8]) -> bool {
+    serde_json::from_slice::<Event>(line).is_ok_and(|event| {
+        matches!(
+            event.body,
+            EventBody::Prepared { .. }
+                | EventBody::Checkpointed { .. }
+                | EventBody::IterationEnded { .. }
+                | EventBody::ProofFinished { .. }
+                | EventBody::Suspended { .. }
+                | EventBody::NeedsHuman { .. }
+                | EventBody::Finished { .. }
+        )
+    })
+}
+
+/// Whether a record is a copy of another machine's.
+pub fn is_mirrored(record: &RunDir) -> bool {
+    record.path().join(MARK).is_file()
+}
+
 /// Whether the record of this run here is a copy, or there is none yet.
 fn is_copy(home: &StateHome, run: &RunId) -> bool {
     let record = home.record(run);
-    !record.path().is_dir() || record.path().join(MARK).is_file()
+    !record.path().is_dir() || is_mirrored(&record)
 }

@@ -367,7 +367,7 @@ pub async fn forget(pool: &PgPool, run: &str) -> Result<bool, FleetError> {
     if over.rows_affected() == 0 {
         return Ok(false);
     }
-    for table in ["events", "letters", "grants", "leases"] {
+    for table in ["events", "letters", "grants", "output", "leases"] {
         let query = format!("DELETE FROM ralph_seal.{table} WHERE run = $1");
         sqlx::query(sqlx::AssertSqlSafe(query)).bind(run).execute(&mut *whole).await?;
     }

@@ -3,7 +3,7 @@
 
 use crate::db::Fleet;
 use crate::error::FleetError;
-use crate::lease::Lease;
+use crate::lease::{self, Fault, Lease};
 use ralph_loop_journal::journal::seal::{Seal, SealSource, Settle};
 use ralph_loop_protocol::lease::Epoch;
 use ralph_loop_sandbox::LeaseClock;
@@ -26,7 +26,7 @@ pub struct PostgresSeal {
     /// How long a database that restarts is waited for.
     patience: Duration,
     /// Why nothing may be sealed any more.
-    closed: Arc<Mutex<Option<String>>>,
+    closed: Arc<Mutex<Option<(Fault, String)>>>,
     line: Arc<Mutex<Option<Line>>>,
 }
 
@@ -97,9 +97,21 @@ impl PostgresSeal {
     }
 
     /// Refuses every further append, because the run's later events would describe work that doesn't count.
-    pub fn close(&self, why: impl Into<String>) {
+    pub fn close(&self, fault: Fault, why: impl Into<String>) {
         let mut closed = self.closed.lock().unwrap_or_else(|e| e.into_inner());
-        closed.get_or_insert(why.into());
+        closed.get_or_insert((fault, why.into()));
+    }
+
+    /// Why it was closed, if it was.
+    pub fn fault(&self) -> Option<Fault> {
+        self.closed.lock().unwrap_or_else(|e| e.into_inner()).as_ref().map(|(fault, _)| *fault)
+    }
+
+    /// Notes a finished iteration. If that fails, an earlier fault counts once more.
+    pub fn progressed(&self) {
+        if let Err(error) = self.ask(async |db| lease::progressed(db, &self.lease).await) {
+            tracing::warn!(%error, "couldn't note a finished iteration");
+        }
     }
 
     /// The same, again and again while the database does not answer.
@@ -109,7 +121,7 @@ impl PostgresSeal {
     ) -> io::Result<T> {
         let begun = Instant::now();
         loop {
-            if let Some(why) = self.closed.lock().unwrap_or_else(|e| e.into_inner()).clone() {
+            if let Some((_, why)) = self.closed.lock().unwrap_or_else(|e| e.into_inner()).clone() {
                 return Err(io::Error::other(why));
             }
             match self.ask(async |db| what(db).await) {

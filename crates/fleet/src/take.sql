@@ -2,7 +2,7 @@
 --
 -- Workers call it with their own login, which sees no run until it is given one, so the function has the rights of its owner.
 -- It only points a worker at a run. The lease decides who drives it; a run whose worker doesn't take its lease waits again.
-CREATE FUNCTION ralph_seal.take(asking TEXT) RETURNS TEXT LANGUAGE plpgsql SECURITY DEFINER
+CREATE OR REPLACE FUNCTION ralph_seal.take(asking TEXT) RETURNS TEXT LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     given TEXT;
@@ -11,12 +11,32 @@ BEGIN
     -- may not take this lock, and so can't stop the others; an advisory lock has no such protection.
     LOCK TABLE ralph_seal.version IN SHARE ROW EXCLUSIVE MODE;
 
+    PERFORM ralph_seal.pulse();
+
+    -- A worker that was cut off gets its own runs back first: it has their files.
+    UPDATE ralph_seal.runs SET status = 'queued', not_before = now() + interval '10 seconds' WHERE run = (
+        SELECT run FROM ralph_seal.runs r JOIN ralph_seal.leases l USING (run) JOIN ralph_seal.workers w ON w.id = r.worker
+        WHERE r.worker = asking AND r.status = 'driven' AND l.until <= now()
+            AND NOT w.draining AND NOT w.revoked AND w.health = 'ok'
+            AND (w.role = session_user OR pg_has_role(session_user, current_user, 'MEMBER'))
+        LIMIT 1 FOR UPDATE OF r, l SKIP LOCKED
+    ) RETURNING run INTO given;
+    IF given IS NOT NULL THEN
+        RETURN given;
+    END IF;
+
     -- Runs whose lease ran out wait again. Both rows are locked: a run that is being taken right now stays with its new driver.
-    UPDATE ralph_seal.runs SET status = 'queued', worker = NULL WHERE run IN (
-        SELECT run FROM ralph_seal.runs r JOIN ralph_seal.leases l USING (run)
-        WHERE r.worker IS NOT NULL AND r.status = 'driven' AND (l.until IS NULL OR l.until <= now())
-        FOR UPDATE SKIP LOCKED
-    );
+    -- Nobody could renew a lease while the database was down, so that time doesn't count.
+    WITH lost AS (
+        UPDATE ralph_seal.runs SET status = 'queued', worker = NULL, fault = 'lost' WHERE run IN (
+            SELECT run FROM ralph_seal.runs r JOIN ralph_seal.leases l USING (run)
+            WHERE r.worker IS NOT NULL AND r.status = 'driven' AND (l.until IS NULL
+                OR l.until <= now() AND now() >= l.lasts + (SELECT up_since FROM ralph_seal.pulse))
+            FOR UPDATE SKIP LOCKED
+        ) RETURNING run
+    )
+    UPDATE ralph_seal.faults SET total = total + (SELECT count(*) FROM lost)
+    WHERE class = 'lost' AND EXISTS (SELECT FROM lost);
 
     WITH RECURSIVE
     -- Runs that workers drive, or were given a moment ago.
@@ -64,6 +84,7 @@ BEGIN
             SELECT run, queued_at FROM ralph_seal.runs r
             WHERE r.status = 'queued' AND r.needs = g.needs AND r.person = g.person AND r.source = g.source
                 AND r.not_before <= now() AND r.kinds <= me.kinds
+                AND (r.avoid IS DISTINCT FROM me.id OR r.avoid_until <= now())
                 AND (r.at_once IS NULL OR r.at_once > coalesce(s.runs, 0))
                 AND (me.repos = '{}' OR EXISTS (
                     SELECT FROM unnest(me.repos) known

@@ -1,5 +1,6 @@
 //! The workers of the fleet, as the database knows them: labels, capacity, load, version, health.
 
+use crate::db;
 use crate::error::FleetError;
 use ralph_loop_protocol::event::EventBody;
 use serde::Serialize;
@@ -69,6 +70,7 @@ pub struct Reported {
 
 /// Writes down what a worker says of itself.
 pub async fn report(pool: &PgPool, said: &Report) -> Result<Reported, FleetError> {
+    db::pulse(pool).await?;
     // One that was let in has its row, and may make none.
     let known: Option<(bool, bool)> = sqlx::query_as(
         "UPDATE ralph_seal.workers SET labels = $2, capacity = $3, version = $4, kinds = $5, load = $6, health = $7,

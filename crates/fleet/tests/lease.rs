@@ -424,6 +424,7 @@ fn an_enrolled_worker_asks_for_itself_and_sees_what_it_was_given() {
     for refused in [
         "UPDATE ralph_seal.runs SET given_role = current_user",
         "UPDATE ralph_seal.runs SET secrets = '{A_TOKEN}'",
+        "DELETE FROM ralph_seal.events",
         "SELECT 1 FROM ralph_seal.tokens",
         "INSERT INTO ralph_seal.runs (run, request) VALUES ('mine', '{}')",
         "INSERT INTO ralph_seal.letters (run, id, letter) VALUES ('r1', 'x', '{}')",
@@ -437,6 +438,138 @@ fn an_enrolled_worker_asks_for_itself_and_sees_what_it_was_given() {
     // No worker holds the run, and still only the one that was given it can.
     let long = Duration::from_secs(60);
     assert!(two.wait(lease::take(two.pool(), "r1", "two/1", long)).is_err());
-    assert!(one.wait(lease::take(one.pool(), "r1", "one/1", long)).is_ok());
+    let held = one.wait(lease::take(one.pool(), "r1", "one/1", long)).unwrap();
+    let for_years = "UPDATE ralph_seal.leases SET until = now() + interval '9 years'";
+    assert!(done(&one, for_years).is_err(), "it renews its lease, and no more");
+    let fault = |of: &Fleet| of.wait(lease::release_faulted(of.pool(), &held, lease::Fault::Crash, "x"));
+    assert!(!fault(&two).unwrap() && fault(&one).unwrap(), "only its own hold");
     assert_eq!(next_run(&fleet, "own").as_deref(), Some("r2"));
+}
+
+/// Runs a statement of the test's own.
+fn change(fleet: &Fleet, statement: &'static str) {
+    fleet.wait(async { Ok(sqlx::query(statement).execute(fleet.pool()).await?) }).unwrap();
+}
+
+/// The status of a run, and the seconds until it may be given out.
+fn held_back(fleet: &Fleet, run: &str) -> (String, f64) {
+    let query =
+        "SELECT status, extract(epoch FROM not_before - now())::float8 FROM ralph_seal.runs WHERE run = $1";
+    fleet.wait(async { Ok(sqlx::query_as(query).bind(run).fetch_one(fleet.pool()).await?) }).unwrap()
+}
+
+#[test]
+fn a_driver_that_keeps_dying_is_held_back_and_rests() {
+    let Some((_own, fleet)) = fleet() else { return };
+    let pool = fleet.pool();
+    add(&fleet, "r1", None);
+    report(&fleet, "w1", &[], 1);
+    let long = Duration::from_secs(600);
+    let dies = || {
+        change(&fleet, "UPDATE ralph_seal.runs SET not_before = now()");
+        assert_eq!(next_run(&fleet, "w1").as_deref(), Some("r1"));
+        let held = fleet.wait(lease::take(pool, "r1", "w1/1", long)).unwrap();
+        fleet.wait(lease::release_dead(pool, "r1", "w1/1")).unwrap();
+        assert_eq!(next_run(&fleet, "w1"), None, "it is held back");
+        held
+    };
+    for most in [10.0, 30.0, 120.0, 600.0] {
+        dies();
+        let (status, wait) = held_back(&fleet, "r1");
+        assert!(status == "queued" && wait <= most && wait > most * 0.5, "{status} {wait} of {most}");
+    }
+    dies();
+    assert_eq!(held_back(&fleet, "r1").0, "resting", "the fifth time");
+    change(&fleet, "UPDATE ralph_seal.runs SET status = 'queued'");
+    let held = fleet.wait(lease::take(pool, "r1", "w1/1", long)).unwrap();
+    fleet.wait(lease::progressed(pool, &held)).unwrap();
+    fleet.wait(lease::release_dead(pool, "r1", "w1/1")).unwrap();
+    let (status, wait) = held_back(&fleet, "r1");
+    assert!(status == "queued" && wait <= 10.0, "an iteration counts: {status} {wait}");
+    assert!(!fleet.wait(lease::release_faulted(pool, &held, lease::Fault::Crash, "late")).unwrap(), "once");
+}
+
+#[test]
+fn a_worker_that_cannot_drive_a_run_leaves_it_to_others() {
+    let Some((_own, fleet)) = fleet() else { return };
+    let pool = fleet.pool();
+    add(&fleet, "r1", None);
+    report(&fleet, "w1", &[], 1);
+    report(&fleet, "w2", &[], 1);
+    let long = Duration::from_secs(600);
+    assert_eq!(next_run(&fleet, "w1").as_deref(), Some("r1"));
+    let held = fleet.wait(lease::take(pool, "r1", "w1/1", long)).unwrap();
+    assert!(fleet.wait(lease::release_faulted(pool, &held, lease::Fault::Worker, "no docker")).unwrap());
+    assert_eq!(next_run(&fleet, "w1"), None, "not the same one");
+    assert_eq!(next_run(&fleet, "w2").as_deref(), Some("r1"), "another one at once");
+    for _ in 0..8 {
+        let held = fleet.wait(lease::take(pool, "r1", "w2/1", long)).unwrap();
+        assert!(fleet.wait(lease::release_faulted(pool, &held, lease::Fault::Outage, "no store")).unwrap());
+    }
+    let (status, wait) = held_back(&fleet, "r1");
+    assert!(status == "queued" && wait > 10.0 && wait <= 60.0, "an outage is never counted: {status} {wait}");
+}
+
+#[test]
+fn the_time_of_an_outage_expires_no_lease() {
+    let Some((_own, fleet)) = fleet() else { return };
+    let pool = fleet.pool();
+    let outage = || {
+        change(&fleet, "UPDATE ralph_seal.leases SET until = now() - interval '10 seconds'");
+        change(&fleet, "UPDATE ralph_seal.pulse SET at = now() - interval '40 seconds'");
+    };
+    add(&fleet, "r1", None);
+    report(&fleet, "w1", &[], 1);
+    report(&fleet, "w2", &[], 1);
+    assert_eq!(next_run(&fleet, "w1").as_deref(), Some("r1"));
+    let holds = |worker: &str| {
+        fleet.wait(lease::take(pool, "r1", &format!("{worker}/1"), Duration::from_secs(30))).unwrap();
+    };
+    holds("w1");
+    outage();
+    assert_eq!(next_run(&fleet, "w2"), None, "the worker that had it may still come");
+    assert_eq!(next_run(&fleet, "w1").as_deref(), Some("r1"), "it has the files");
+    holds("w1");
+    outage();
+    assert_eq!(next_run(&fleet, "w2"), None);
+    change(&fleet, "UPDATE ralph_seal.pulse SET up_since = now() - interval '31 seconds'");
+    assert_eq!(next_run(&fleet, "w2").as_deref(), Some("r1"), "one lease after the outage it is lost");
+}
+
+#[test]
+fn a_dump_restores_strictly_and_ends_earlier_holds() {
+    let Some((own, fleet)) = fleet() else { return };
+    let pool = fleet.pool();
+    let login =
+        fleet.wait(async { enrol::enrol(pool, &enrol::new_token(pool).await?, "one").await }).unwrap();
+    let long = Duration::from_secs(600);
+    add(&fleet, "r1", None);
+    let one = Fleet::open(&enrol::address(&own.url, &login).unwrap()).unwrap();
+    report(&one, "one", &[], 1);
+    assert_eq!(next_run(&one, "one").as_deref(), Some("r1"));
+    let held = one.wait(lease::take(one.pool(), "r1", "one/1", long)).unwrap();
+    assert!(one.wait(seal::append(one.pool(), &held, 0, b"one\n")).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let dump = folder.path().join("dump");
+    let call = |program: &str, args: &[&str]| {
+        let done = std::process::Command::new(program).args(args).arg(&dump).output().unwrap();
+        assert!(done.status.success(), "{program}: {}", String::from_utf8_lossy(&done.stderr));
+    };
+    call("pg_dump", &["--schema=ralph_seal", "--format=custom", &own.url, "--file"]);
+    let new = Postgres::start().unwrap();
+    // The logins of a cluster aren't in a dump.
+    call("pg_restore", &["--exit-on-error", "--dbname", &new.url]);
+    let restored = Fleet::open(&new.url).unwrap();
+    let one = Fleet::open(&enrol::address(&new.url, &login).unwrap()).unwrap();
+    assert!(
+        !one.wait(seal::append(one.pool(), &held, 4, b"late\n")).unwrap(),
+        "a hold from before the restore"
+    );
+    report(&one, "one", &[], 1);
+    assert_eq!(next_run(&one, "one").as_deref(), Some("r1"), "its login is the same");
+    let held = one.wait(lease::take(one.pool(), "r1", "one/2", long)).unwrap();
+    assert!(one.wait(seal::append(one.pool(), &held, 4, b"two\n")).unwrap());
+    assert_eq!(restored.wait(seal::read_from(restored.pool(), "r1", 0)).unwrap(), b"one\ntwo\n");
+    let again = Fleet::open(&new.url).unwrap();
+    assert!(again.wait(lease::is_ours(again.pool(), &held)).unwrap(), "it moves in once");
 }

@@ -14,6 +14,7 @@ pub mod wake;
 use crate::folder::layout::RunDir;
 
 use crate::folder::plain;
+pub use crate::live::live_read::last_number;
 pub use crate::live::live_record::{LIVE_MAX, LivePayload, LiveRecord};
 use jiff::Timestamp;
 use ralph_loop_protocol::id::Seq;
@@ -130,7 +131,7 @@ impl LiveLog {
             return;
         }
         let lines = std::mem::take(&mut self.pending);
-        let _ = write(&self.run, &lines);
+        let _ = append(&self.run, &lines);
         // Reuses the buffer; frees a flood's.
         self.pending = lines;
         self.pending.clear();
@@ -181,7 +182,8 @@ fn whole_characters(text: &[u8]) -> usize {
     }
 }
 
-fn write(run: &RunDir, lines: &[u8]) -> std::io::Result<()> {
+/// Appends whole records. Only the run's driver does, or who copies them to a machine without one.
+pub fn append(run: &RunDir, lines: &[u8]) -> std::io::Result<()> {
     let path = run.live();
     let mut file = plain::append(&path)?;
     let mut length = file.metadata()?.len();

@@ -1,6 +1,7 @@
 //! Authentication: a bearer token or a browser session. Every route takes a [`Caller`], so none is reachable
 //! without one.
 
+use crate::http::connections::Connection;
 use crate::http::problem::Problem;
 use crate::people::{Person, Role, same};
 use crate::server::Server;
@@ -22,6 +23,8 @@ pub struct Caller {
     /// The client's address.
     pub from: IpAddr,
     pass: Pass,
+    /// Counts as open as long as this user's request, also once it has become a WebSocket.
+    _connection: Option<Arc<Connection>>,
 }
 
 /// How the client authenticated.
@@ -81,19 +84,22 @@ impl FromRequestParts<Arc<Server>> for Caller {
     async fn from_request_parts(parts: &mut Parts, server: &Arc<Server>) -> Result<Self, Problem> {
         let from = address(parts);
         if let Some(token) = bearer(&parts.headers) {
-            refuse_guessing(server, from)?;
+            // Before the limit: what others do never refuses a valid token.
             let Some(person) = server.people.by_token(token, server.now()) else {
+                refuse_guessing(server, from)?;
                 server.limiter.failed(from);
                 return Err(unknown("that token is none of this server"));
             };
+            let connection = known(parts);
             let mark = server.people.by_name(&person.name).map(|(_, mark)| mark).unwrap_or_default();
-            return Ok(Self { person, csrf: None, from, pass: Pass::Token(mark) });
+            return Ok(Self { person, csrf: None, from, pass: Pass::Token(mark), _connection: connection });
         }
         let pass = cookie(&parts.headers).unwrap_or_default().to_owned();
         let ticket = server
             .sessions
             .read(&server.people, &pass, server.now())
             .ok_or_else(|| unknown("not logged in"))?;
+        let connection = known(parts);
         let upgrade = parts.headers.contains_key(header::UPGRADE);
         if upgrade || !matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS) {
             check_origin(&parts.headers)?;
@@ -105,8 +111,21 @@ impl FromRequestParts<Arc<Server>> for Caller {
                     .hint("load the page again; `GET /api/v1/me` has the value"));
             }
         }
-        Ok(Self { person: ticket.person, csrf: Some(ticket.csrf), from, pass: Pass::Session(pass) })
+        Ok(Self {
+            person: ticket.person,
+            csrf: Some(ticket.csrf),
+            from,
+            pass: Pass::Session(pass),
+            _connection: connection,
+        })
     }
+}
+
+/// Keeps the connection: it belongs to a user.
+fn known(parts: &Parts) -> Option<Arc<Connection>> {
+    let connection = parts.extensions.get::<Arc<Connection>>()?;
+    connection.is_known();
+    Some(connection.clone())
 }
 
 fn unknown(detail: &str) -> Problem {

@@ -4,6 +4,7 @@ pub(crate) mod fleet_secrets;
 pub(crate) mod fleet_work;
 
 use ralph_loop_app::{AppError, Environment};
+use ralph_loop_fleet::files::Files;
 use ralph_loop_fleet::trigger::Triggers;
 use ralph_loop_fleet::{Fleet, db};
 use std::sync::Arc;
@@ -17,6 +18,8 @@ pub struct FleetSide {
     pub triggers: Triggers,
     /// Secret of the code host's webhook signatures.
     pub webhook_secret: Option<String>,
+    /// Files of runs on other machines.
+    pub files: Arc<Files>,
     /// Database URL, for enrolling workers.
     pub url: String,
 }
@@ -31,7 +34,14 @@ impl FleetSide {
             None => Triggers::default(),
             Some(path) => read(&path)?,
         };
-        Ok(Some(Arc::new(Self { fleet, triggers, webhook_secret: vars.filled("RALPH_WEBHOOK_SECRET"), url })))
+        let files = Arc::new(Files::new(vars));
+        Ok(Some(Arc::new(Self {
+            fleet,
+            triggers,
+            files,
+            webhook_secret: vars.filled("RALPH_WEBHOOK_SECRET"),
+            url,
+        })))
     }
 }
 

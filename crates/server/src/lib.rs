@@ -17,6 +17,7 @@ pub mod openapi;
 mod options;
 mod otlp;
 pub mod people;
+mod readiness;
 mod rebuild;
 pub mod routes;
 pub mod row;
@@ -26,6 +27,8 @@ mod serve;
 pub mod server;
 pub mod stream;
 
+pub use audit::{Verified, verify_audit};
+pub use http::network::Network;
 pub use options::{Ready, ServeOptions};
 pub use rebuild::{RebuiltIndex, rebuild_index};
 pub use scheduler::Limits;

@@ -1,5 +1,6 @@
 //! Options of a server.
 
+use crate::http::network::Network;
 use crate::scheduler::Limits;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -19,6 +20,8 @@ pub struct ServeOptions {
     pub repos: Vec<PathBuf>,
     /// Base folder for a relative file in `RALPH_DB_URL`.
     pub folder: PathBuf,
+    /// Proxies whose `X-Forwarded-For` counts.
+    pub trusted_proxies: Vec<Network>,
     /// Filled with scripted runs.
     pub demo: bool,
 }

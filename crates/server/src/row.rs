@@ -1,6 +1,7 @@
 //! One run as lists show it.
 
 use jiff::Timestamp;
+use ralph_loop_app::adopt::is_of_fleet;
 use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::start::asked_by;
 use ralph_loop_domain::state::Stage;
@@ -9,6 +10,7 @@ use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::money::Cost;
 use ralph_loop_protocol::proof::level::ProofLevel;
+use ralph_loop_task::spec::WorkspaceKind;
 use serde::{Deserialize, Serialize};
 
 /// One run as lists show it.
@@ -82,6 +84,14 @@ pub struct RunRow {
     pub proof_level: Option<ProofLevel>,
 }
 
+/// The folder that it was started from; for a run of another machine, what it was cloned from.
+fn repo(reading: &RunSnapshot) -> String {
+    match &reading.state.spec.place {
+        WorkspaceKind::Clone { from, .. } if is_of_fleet(&reading.entry.run_dir()) => from.clone(),
+        _ => reading.state.spec.origin.display().to_string(),
+    }
+}
+
 impl RunRow {
     /// The row of a run.
     pub fn of(reading: &RunSnapshot, person: Option<String>) -> Self {
@@ -96,7 +106,7 @@ impl RunRow {
             id: spec.run_id.to_string(),
             task: spec.task.title.clone(),
             title: spec.task.title.clone(),
-            repo: spec.origin.display().to_string(),
+            repo: repo(reading),
             branch: view::branch(state).or_else(|| view::work_ref(state)),
             status: reading.status().to_string(),
             iteration: reading.iteration(),

@@ -3,12 +3,13 @@
 use crate::fleet::FleetSide;
 use crate::fleet::{fleet_secrets, fleet_work};
 use crate::home::ServerHome;
-use crate::http::layers;
+use crate::http::{connections, layers};
 use crate::index::Index;
 use crate::live::Live;
 use crate::options::{Ready, ServeOptions};
 use crate::otlp;
 use crate::people::{People, Sessions, random_token};
+use crate::readiness;
 use crate::routes;
 use crate::scheduler::Scheduler;
 use crate::secrets::Secrets;
@@ -51,6 +52,7 @@ async fn run(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> R
     let env = app.environment();
     let home = env.state_home()?;
     let own = ServerHome::make(&home)?;
+    let mut claim = own.claim()?;
     let token = token(options, &own)?;
     let listener = listen(options).await?;
     let url = env.vars().filled("RALPH_DB_URL");
@@ -87,18 +89,19 @@ async fn run(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> R
     live.begin(&tokio::runtime::Handle::current());
     tokio::spawn(scheduler.clone().work());
     otlp::begin(&server);
+    readiness::begin(&server).await;
     fleet_work::begin(&server);
     fleet_secrets::begin(&server);
     let address = listener.local_addr().map_err(|e| AppError::environment(format!("no address: {e}")))?;
-    ready(&ready_info(&server, address, token, index.set_aside())?);
-    let router = routes::router(server.clone())
-        .layer(middleware::from_fn_with_state(server.clone(), layers::around))
-        .into_make_service_with_connect_info::<SocketAddr>();
-    let mut stop = server.closing.clone();
-    let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
-        let _ = stop.changed().await;
-    });
-    let serving = tokio::spawn(async move { serving.await });
+    let info = ready_info(&server, address, token, index.set_aside())?;
+    if let Err(error) = claim.name(&info.url) {
+        tracing::warn!(%error, "couldn't write the lock of the server's folder");
+    }
+    ready(&info);
+    let router =
+        routes::router(server.clone()).layer(middleware::from_fn_with_state(server.clone(), layers::around));
+    let proxies = options.trusted_proxies.clone();
+    let serving = tokio::spawn(connections::serve(listener, router, proxies, server.closing.clone()));
     wait_for_signal().await;
     scheduler.drain();
     // Viewers are notified and reconnect.

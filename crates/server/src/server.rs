@@ -8,6 +8,7 @@ use crate::index::Index;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::people::{LoginCodes, LoginLimiter, People, Sessions};
+use crate::readiness::LastProbe;
 use crate::scheduler::Scheduler;
 use crate::secrets::Secrets;
 use jiff::Timestamp;
@@ -49,6 +50,8 @@ pub struct Server {
     pub sessions: Sessions,
     /// Login codes.
     pub codes: LoginCodes,
+    /// Whether the database answers.
+    pub probe: LastProbe,
     /// Limits wrong tokens.
     pub limiter: LoginLimiter,
     /// The audit log.
@@ -101,6 +104,7 @@ impl Server {
             people: parts.people,
             sessions: parts.sessions,
             codes: LoginCodes::default(),
+            probe: LastProbe::default(),
             limiter: LoginLimiter::default(),
             secrets: parts.secrets,
             metrics: Metrics::default(),
@@ -165,6 +169,7 @@ impl Server {
             run: run.map(str::to_owned),
             detail,
             from: Some(from.to_owned()),
+            previous: None,
         };
         self.audit.note(entry).map_err(|e| {
             Problem::internal(format!("can't write the audit log: {e}"))

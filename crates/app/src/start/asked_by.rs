@@ -8,7 +8,7 @@ use ralph_loop_journal::folder::layout::RunDir;
 const FILE: &str = "asked-by";
 const NAME_MAX: usize = 200;
 
-pub(crate) fn keep(record: &RunDir, name: Option<&str>) -> Result<(), AppError> {
+pub fn keep(record: &RunDir, name: Option<&str>) -> Result<(), AppError> {
     match name {
         Some(name) => Ok(artifacts::write_atomic(&record.path().join(FILE), name.as_bytes())?),
         None => Ok(()),

@@ -39,7 +39,10 @@ pub struct RunFacts {
     /// The checks at the start lacked something of the environment: they run again before the first session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub baseline_due: bool,
-    /// Fingerprints of local programs and settings that checks depend on, from the start.
+    /// The run continues on another machine: the checks run there on the original files before anything is proven.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub machine_changed: bool,
+    /// Fingerprints of local programs and settings that checks depend on, from the start on this machine.
     #[serde(default)]
     pub surroundings: BTreeMap<String, String>,
     /// Iterations: finished ones, and the current one.
@@ -85,6 +88,7 @@ impl RunFacts {
             baseline: None,
             baseline_checks: None,
             baseline_due: false,
+            machine_changed: false,
             surroundings: BTreeMap::new(),
             iterations: IterationFacts::default(),
             work: WorkFacts::default(),

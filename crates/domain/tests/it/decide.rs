@@ -10,7 +10,7 @@ use ralph_loop_domain::state::{RunFacts, RunState};
 use ralph_loop_domain::stuck::Signals;
 use ralph_loop_protocol::control::{Control, Letter};
 use ralph_loop_protocol::event::{
-    CheckResult, Event, EventBody, FileChange, ProofApproved, RefMove, SessionEnd, Verdict,
+    CheckResult, Event, EventBody, FileChange, Moved, ProofApproved, RefMove, SessionEnd, Verdict,
 };
 use ralph_loop_protocol::id::{Digest, Seq};
 use ralph_loop_protocol::lease::DriverLease;
@@ -1023,4 +1023,21 @@ fn the_engines_marks_do_not_age_results() {
         assert_eq!(run.0.work.tree.as_ref().unwrap().as_str(), "marked");
         assert_eq!(run.0.work.checks["tests"].tree.as_str(), tree, "{files:?}");
     }
+}
+
+#[test]
+fn a_run_on_another_machine_repeats_the_baseline_before_it_is_proven() {
+    let mut run = Run::prepared();
+    run.change(|facts| drop(facts.surroundings.insert("grep".into(), "here".into())));
+    run.iteration("t1", true, true, true);
+    let baseline = run.0.baseline.clone().unwrap();
+    let moved =
+        Moved { spec: Digest::of(b"spec"), baseline: baseline.clone(), from: "another worker".into() };
+    run.event(EventBody::Moved(moved));
+    assert_eq!(decide(&run.0), Step::Prepare);
+    let surroundings = [("grep".to_owned(), "there".to_owned())].into();
+    run.event(EventBody::Prepared { baseline, surroundings, checks: None });
+    assert_eq!(decide(&run.0), Step::Prove);
+    assert_eq!(run.0.surroundings["grep"], "there", "it is compared with this machine");
+    assert_eq!(run.0.work.tree.as_ref().unwrap().as_str(), "t1", "the work continues where it was");
 }

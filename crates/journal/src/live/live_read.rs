@@ -119,7 +119,7 @@ impl LiveReader {
 }
 
 /// The number of a run's last record; 0 if there is none.
-pub(crate) fn last_number(run: &RunDir) -> u64 {
+pub fn last_number(run: &RunDir) -> u64 {
     let last = |path: &Path| plain::read(path).ok().and_then(|file| last_record(&file)).map_or(0, |r| r.n);
     match last(&run.live()) {
         0 => last(&run.live_before()),

@@ -1,10 +1,12 @@
 //! A fleet's server: shows runs of other machines, fires triggers. It drives nothing.
 
+use crate::fleet::FleetSide;
 use crate::index::Indexed;
 use crate::row::RunRow;
 use crate::server::Server;
 use jiff::Timestamp;
 use ralph_loop_fleet::mirror::Mirror;
+use ralph_loop_fleet::output::Receiver;
 use ralph_loop_fleet::runs::{self, NotBegun};
 use ralph_loop_fleet::{Fleet, FleetError, occasion};
 use ralph_loop_journal::folder::registry;
@@ -15,6 +17,7 @@ use std::time::{Duration, Instant};
 
 /// Polling interval for changed and due work.
 const SHOW: Duration = Duration::from_secs(1);
+const OUTPUT: Duration = Duration::from_millis(400);
 const DUE: Duration = Duration::from_secs(5);
 /// Interval for cleaning up old webhook deliveries.
 const TIDY: Duration = Duration::from_secs(3600);
@@ -88,6 +91,39 @@ impl Waiting {
     }
 }
 
+/// Copies live output.
+fn bring_output(server: &Arc<Server>, side: &Arc<FleetSide>) {
+    let (server, side) = (server.clone(), side.clone());
+    tokio::spawn(async move {
+        let (mut output, mut tidied) = (Receiver::default(), Instant::now());
+        loop {
+            let pool = side.fleet.pool();
+            let mut done = side.fleet.within(output.turn(pool, &server.home)).await;
+            if done.is_ok() && tidied.elapsed() > TIDY {
+                tidied = Instant::now();
+                done = side.fleet.within(Receiver::tidy(pool)).await;
+            }
+            if let Err(error) = done {
+                tracing::warn!(%error, "can't show the output of other machines");
+            }
+            tokio::time::sleep(OUTPUT).await;
+        }
+    });
+}
+
+/// Copies files from the artifact store.
+fn bring_files(server: &Arc<Server>, side: &Arc<FleetSide>) {
+    let (server, side) = (server.clone(), side.clone());
+    tokio::spawn(async move {
+        loop {
+            let (files, home) = (side.files.clone(), server.home.clone());
+            let changed = tokio::task::spawn_blocking(move || files.turn(&home)).await;
+            changed.unwrap_or_default().iter().for_each(|run| server.live.touch(run));
+            tokio::time::sleep(SHOW).await;
+        }
+    });
+}
+
 /// Starts a server's fleet tasks, until it ends.
 pub(crate) fn begin(server: &Arc<Server>) {
     let Some(side) = server.fleet.clone() else { return };
@@ -95,7 +131,7 @@ pub(crate) fn begin(server: &Arc<Server>) {
     tokio::spawn(async move {
         let (mut mirror, mut waiting) = (Mirror::default(), Waiting::default());
         loop {
-            match mirror.turn(&showing.fleet, &shown.home, &showing.triggers).await {
+            match mirror.turn(&showing.fleet, &shown.home, &showing.triggers, &showing.files).await {
                 Ok(changed) => changed
                     .iter()
                     .filter_map(|run| shown.live.refresh(run))
@@ -113,6 +149,8 @@ pub(crate) fn begin(server: &Arc<Server>) {
             tokio::time::sleep(SHOW).await;
         }
     });
+    bring_output(server, &side);
+    bring_files(server, &side);
     if side.webhook_secret.is_some() && !side.triggers.repos.is_empty() {
         let telling = side.clone();
         tokio::spawn(async move {

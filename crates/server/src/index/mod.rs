@@ -45,6 +45,8 @@ pub struct Index {
     pool: Pool,
     file: Option<IndexFile>,
     set_aside: Option<PathBuf>,
+    /// This machine's id: rows that it writes carry it.
+    home: String,
     totals: Counts<i64>,
     by_status: Counts<BTreeMap<String, i64>>,
     words: Words,
@@ -71,6 +73,11 @@ impl Index {
     /// Opens the database that the URL names, or a file in the server's folder. A relative file is in
     /// `folder`. A damaged index is set aside; a file that isn't an index is refused.
     pub async fn open(url: Option<&str>, folder: &Path, home: &ServerHome) -> Result<Self, AppError> {
+        let index = Self::open_unnamed(url, folder, home).await?;
+        Ok(Self { home: home.machine()?, ..index })
+    }
+
+    async fn open_unnamed(url: Option<&str>, folder: &Path, home: &ServerHome) -> Result<Self, AppError> {
         let file = match url {
             Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
                 let index = Self::of(Pool::Postgres(postgres(url).await?), None, None);
@@ -95,6 +102,7 @@ impl Index {
             pool,
             file,
             set_aside,
+            home: String::new(),
             totals: Counts::default(),
             by_status: Counts::default(),
             words: Words::default(),
@@ -120,7 +128,7 @@ impl Index {
             (Ok(()), _) => Ok(self),
             (Err(error), Some(file)) if file::is_damage(&error) => {
                 self.close().await;
-                Self::in_place_of(file).await
+                Ok(Self { home: self.home.clone(), ..Self::in_place_of(file).await? })
             }
             (Err(error), Some(file)) => Err(file.unusable(&error)),
             (Err(error), None) => Err(no_tables(&error)),

@@ -58,6 +58,11 @@ const STEPS: &[&[&str]] = &[
         // A key is stored before its run: tells the two states apart.
         "ALTER TABLE idempotency ADD COLUMN kept BIGINT NOT NULL DEFAULT 1",
     ],
+    &[
+        // The machine whose records a row comes from: servers that share a database remove only their own rows.
+        "ALTER TABLE runs ADD COLUMN home TEXT NOT NULL DEFAULT ''",
+        "CREATE INDEX runs_home ON runs (home)",
+    ],
 ];
 
 /// Migrates to the newest version; concurrent starts do it once.

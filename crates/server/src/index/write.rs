@@ -1,6 +1,6 @@
 //! Writes rows.
 
-use super::{Index, Spend, on, schema};
+use super::{Index, Pool, Spend, on, schema};
 use crate::row::RunRow;
 use ralph_loop_protocol::money::Usd;
 use std::collections::HashMap;
@@ -18,13 +18,15 @@ pub struct Indexed {
 pub struct Known {
     /// Whether it may still change.
     pub open: bool,
+    /// Whether its row comes from a record of this machine.
+    pub is_own: bool,
 }
 
-const PUT: &str = "INSERT INTO runs (id, status, repo, person, open, created, updated, cost, iteration, score, search, body) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (id) DO UPDATE SET \
+const PUT: &str = "INSERT INTO runs (id, status, repo, person, open, created, updated, cost, iteration, score, search, body, home) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (id) DO UPDATE SET \
      status = excluded.status, repo = excluded.repo, person = excluded.person, open = excluded.open, \
      created = excluded.created, updated = excluded.updated, cost = excluded.cost, iteration = excluded.iteration, \
-     score = excluded.score, search = excluded.search, body = excluded.body";
+     score = excluded.score, search = excluded.search, body = excluded.body, home = excluded.home";
 const SPEND: &str = "INSERT INTO spend (run, part, at, agent, model, repo, cost, tokens, sessions, unpriced) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 
@@ -48,6 +50,7 @@ impl Index {
                     .bind(row.loop_score.unwrap_or(-1.0))
                     .bind(row.search_text())
                     .bind(serde_json::to_string(row).unwrap_or_default())
+                    .bind(&self.home)
                     .execute(&mut *whole)
                     .await?;
                 let Some(spend) = spend else { continue };
@@ -88,17 +91,28 @@ impl Index {
 
     /// Every indexed run.
     pub async fn known(&self) -> Result<HashMap<String, Known>, sqlx::Error> {
-        let rows: Vec<(String, i64)> =
-            on!(self, pool => sqlx::query_as("SELECT id, open FROM runs").fetch_all(pool).await?);
-        Ok(rows.into_iter().map(|(id, open)| (id, Known { open: open != 0 })).collect())
+        let rows: Vec<(String, i64, String)> =
+            on!(self, pool => sqlx::query_as("SELECT id, open, home FROM runs").fetch_all(pool).await?);
+        let known = |open, home| Known { open: open != 0, is_own: home == self.home };
+        Ok(rows.into_iter().map(|(id, open, home)| (id, known(open, home))).collect())
     }
 
-    /// Recreates empty tables.
+    /// Empties the index. A database that other servers may share loses only the rows of this machine.
     pub async fn clear(&self) -> Result<(), sqlx::Error> {
         self.forget_counts();
-        schema::drop_all(self).await?;
         self.words.clear().await;
-        schema::migrate(self).await
+        let Pool::Postgres(pool) = &self.pool else {
+            schema::drop_all(self).await?;
+            return schema::migrate(self).await;
+        };
+        let mut whole = pool.begin().await?;
+        for statement in [
+            "DELETE FROM spend WHERE run IN (SELECT id FROM runs WHERE home IN ($1, ''))",
+            "DELETE FROM runs WHERE home IN ($1, '')",
+        ] {
+            sqlx::query(statement).bind(&self.home).execute(&mut *whole).await?;
+        }
+        whole.commit().await
     }
 
     /// The whole content in a fixed order, for comparisons.

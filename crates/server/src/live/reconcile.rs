@@ -39,7 +39,8 @@ impl Live {
         self.write(&mut batch, runtime);
         let queue = crate::home::ServerHome::make(&self.home).map(|home| home.queue());
         let waits = |id: &str| queue.as_ref().is_ok_and(|queue| queue.join(format!("{id}.json")).exists());
-        for gone in known.keys().filter(|id| !registered.contains(id.as_str()) && !waits(id)) {
+        let own = known.iter().filter(|(_, known)| known.is_own).map(|(id, _)| id);
+        for gone in own.filter(|id| !registered.contains(id.as_str()) && !waits(id)) {
             let _ = runtime.block_on(self.index.remove(gone));
             self.publish_removed(gone);
         }

@@ -9,6 +9,7 @@ use axum::Json;
 use axum::extract::{FromRequestParts as _, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use ralph_loop_fleet::lease;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -18,16 +19,15 @@ pub(crate) async fn healthz() -> Json<Value> {
 }
 
 pub(crate) async fn readyz(State(server): State<Arc<Server>>) -> Response {
-    let index = server.index.answers().await;
+    let probe = server.probe.get();
+    let index = probe.index;
     let draining = server.scheduler.state().draining;
     let ready = index && !draining;
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let mut body = json!({
         "ready": ready, "index": index, "draining": draining, "all_records_read": server.live.is_reconciled(),
     });
-    if let Some(side) = &server.fleet
-        && !side.fleet.within(side.fleet.has_synchronous_standby()).await.unwrap_or(false)
-    {
+    if server.fleet.is_some() && probe.standby == Some(false) {
         // Usable, but losing the database's machine may lose data.
         body["warning"] =
             "the database has no synchronous standby: the latest sealed events may be lost with its machine"
@@ -71,6 +71,17 @@ async fn text(server: &Server) -> Result<String, Problem> {
         ("ralph_sockets", "Open WebSockets.", used),
     ] {
         text.push_str(&gauge(name, help, value as f64));
+    }
+    if let Some(side) = &server.fleet {
+        let faults = side.fleet.within(lease::faults(side.fleet.pool())).await?;
+        text.push_str(&head(
+            "ralph_faults_total",
+            "counter",
+            "Holds on fleet runs that ended without a result.",
+        ));
+        for (class, total) in faults {
+            let _ = writeln!(text, "ralph_faults_total{{class=\"{}\"}} {total}", label(&class));
+        }
     }
     if let Some(bytes) = resident_bytes() {
         text.push_str(&gauge("process_resident_memory_bytes", "Memory of the server.", bytes as f64));

@@ -1,5 +1,6 @@
 //! Servers, workers and what agents call.
 
+pub mod audit;
 pub mod deploy;
 pub mod hook;
 pub mod index;

@@ -8,6 +8,7 @@ use crate::process::server_env;
 use ralph_loop_app::read::find;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_app::{App, Environment};
+use ralph_loop_server::Network;
 use ralph_loop_task::config::ProviderName;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,9 @@ pub struct ServeArgs {
     /// Allow starting runs in this folder (repeatable)
     #[arg(long, value_name = "DIR")]
     pub repo: Vec<PathBuf>,
+    /// Proxy whose X-Forwarded-For counts (repeatable)
+    #[arg(long, value_name = "ADDRESS[/BITS]")]
+    pub trusted_proxy: Vec<Network>,
     /// Start a few scripted runs
     #[arg(long)]
     pub demo: bool,
@@ -65,6 +69,7 @@ pub fn run(args: &ServeArgs, app: &App, folder: &Path, out: &Out) -> Result<u8, 
         jobs: usize::try_from(args.jobs).unwrap_or(usize::MAX),
         jobs_with: args.jobs_with.iter().cloned().collect(),
         repos: repos.collect::<Result<_, CommandError>>()?,
+        trusted_proxies: args.trusted_proxy.clone(),
         demos,
         open: !args.no_open,
     };

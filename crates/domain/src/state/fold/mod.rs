@@ -24,8 +24,7 @@ impl RunFacts {
             EventBody::DriverStarted { pid, lease, .. } => self.driven_by(*pid, lease),
             EventBody::Placed(news) => self.placed_in(news),
             EventBody::Prepared { baseline, surroundings, checks } => {
-                self.prepared(baseline, surroundings);
-                self.baseline_checks.clone_from(checks);
+                self.prepared(baseline, surroundings, checks.as_ref());
                 // The start is the first candidate.
                 if self.work.best.is_none() {
                     self.note_best(0, checks.as_ref().and_then(|checks| checks.metric.as_ref()));

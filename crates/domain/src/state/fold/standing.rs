@@ -3,7 +3,7 @@
 use crate::model::select::Cooldown;
 use crate::state::{Finished, NeedsHuman, RunFacts};
 use jiff::Timestamp;
-use ralph_loop_protocol::event::{Baseline, Moved, Placed, RefMove};
+use ralph_loop_protocol::event::{Baseline, BaselineChecks, Moved, Placed, RefMove};
 use ralph_loop_protocol::id::{AgentName, Digest};
 use ralph_loop_protocol::lease::DriverLease;
 use ralph_loop_protocol::outcome::{EndReason, HumanReason};
@@ -21,10 +21,10 @@ impl RunFacts {
     pub(super) fn driven_by(&mut self, pid: u32, lease: &DriverLease) {
         let resumed = self.driver_pid.replace(pid).is_some();
         let asked = self.people.needs_human.as_ref().is_some_and(|need| need.reason == HumanReason::Setup);
-        self.baseline_due = resumed
-            && (asked || self.baseline_lacked_programs())
+        let lacked = (asked || self.baseline_lacked_programs())
             && self.baseline.is_some()
             && self.iterations.current.is_none();
+        self.baseline_due = self.machine_changed || (resumed && lacked);
         // Drivers of older versions didn't count themselves.
         let next = self.epoch.next();
         self.epoch = lease.epoch.map_or(next, |epoch| epoch.max(next));
@@ -59,15 +59,27 @@ impl RunFacts {
         }
     }
 
-    pub(super) fn prepared(&mut self, baseline: &Baseline, surroundings: &BTreeMap<String, String>) {
+    pub(super) fn prepared(
+        &mut self,
+        baseline: &Baseline,
+        surroundings: &BTreeMap<String, String>,
+        checks: Option<&BaselineChecks>,
+    ) {
         self.baseline_due = false;
+        // On another machine the work continues where it was.
+        let moved = std::mem::take(&mut self.machine_changed);
+        if !moved || checks.is_some() {
+            self.baseline_checks = checks.cloned();
+        }
         // The checks were repeated for work that exists, which is judged with what was here before the first session.
-        if self.spending.totals.sessions > 0 {
+        if !moved && self.spending.totals.sessions > 0 {
             return;
         }
         self.surroundings.clone_from(surroundings);
-        self.work.tree = Some(baseline.tree.clone());
         self.baseline = Some(baseline.clone());
+        if !moved {
+            self.work.tree = Some(baseline.tree.clone());
+        }
     }
 
     pub(super) fn moved(&mut self, news: &Moved) {
@@ -77,6 +89,8 @@ impl RunFacts {
             self.spec.settings.handover.branch = push_branch;
         }
         self.baseline = Some(news.baseline.clone());
+        // What checks use there is another thing; it's compared within one machine.
+        self.machine_changed = !self.surroundings.is_empty();
         self.spec_digest = Some(news.spec.clone());
         // Letters of the old workspace stay there.
         self.people.inbox = 0;

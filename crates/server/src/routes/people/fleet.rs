@@ -77,8 +77,12 @@ pub(crate) async fn enrol_worker(
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     Body(body): Body<EnrolRequest>,
 ) -> Answer<Json<Login>> {
-    refuse_guessing(&server, from.ip())?;
     let side = side(&server)?;
+    if let Err(refused) = refuse_guessing(&server, from.ip())
+        && !enrol::is_valid(side.fleet.pool(), &body.token).await?
+    {
+        return Err(refused);
+    }
     if enrol::is_local(&side.url) && !from.ip().is_loopback() {
         return Err(Problem::refused(
             "the server's database URL points to its own machine, so workers elsewhere can't use it",

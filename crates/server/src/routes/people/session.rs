@@ -52,13 +52,13 @@ pub(crate) async fn login(
 ) -> Answer<Response> {
     check_origin(&headers)?;
     let ip = from.ip();
-    refuse_guessing(&server, ip)?;
     let person = match (&login.token, &login.code) {
         (Some(token), None) => server.people.by_token(token.trim(), server.now()),
         (None, Some(code)) => server.codes.take(code).then(|| server.people.owner()),
         _ => return Err(Problem::bad("either `token` or `code` is needed, and not both")),
     };
     let Some(person) = person else {
+        refuse_guessing(&server, ip)?;
         server.limiter.failed(ip);
         server.note_as("unknown", &ip.to_string(), "login refused", None, None)?;
         let what = if login.code.is_some() {

@@ -11,6 +11,8 @@ use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::read::taking_home::{RunChanges, RunResultFiles};
 use ralph_loop_app::read::timeline::RunTimeline;
 use ralph_loop_app::trust::repo_file;
+use ralph_loop_fleet::mirror::is_mirrored;
+use ralph_loop_fleet::result::ResultSoFar;
 use ralph_loop_git::RunCommits;
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::display::text::head;
@@ -46,6 +48,18 @@ pub(crate) struct DiffAnswer {
     from: Option<String>,
     /// The commit with the work.
     to: Option<String>,
+}
+
+impl From<ResultSoFar> for DiffAnswer {
+    fn from(found: ResultSoFar) -> Self {
+        Self {
+            patch: found.patch,
+            files: found.files.iter().map(ChangedFile::from).collect(),
+            cut: found.cut,
+            from: Some(found.from.to_string()),
+            to: Some(found.to.to_string()),
+        }
+    }
 }
 
 pub(crate) async fn diff(
@@ -86,6 +100,9 @@ fn of_iteration(server: &Server, entry: Registration, number: u32) -> Answer<Dif
 }
 
 fn whole(server: &Server, entry: &Registration) -> Answer<DiffAnswer> {
+    if is_mirrored(&entry.run_dir()) {
+        return Ok(ResultSoFar::read(&entry.run_dir()).map(DiffAnswer::from).unwrap_or_default());
+    }
     let env = server.app.environment();
     let reading = RunSnapshot::load(env, entry.clone())?;
     if reading.state.iterations.count == 0 {
@@ -109,6 +126,13 @@ fn whole(server: &Server, entry: &Registration) -> Answer<DiffAnswer> {
 
 /// From the end of one iteration to that of a later one, or to the latest state.
 fn between(server: &Server, entry: &Registration, from: u32, to: Option<u32>) -> Answer<DiffAnswer> {
+    if is_mirrored(&entry.run_dir()) {
+        return match (from, to) {
+            (0, None) => whole(server, entry),
+            _ => Err(Problem::missing("two iterations of another machine's run can't be compared here")
+                .hint("each iteration's own change and the whole change are here")),
+        };
+    }
     let env = server.app.environment();
     let found = match RunResultFiles::open(env, &entry.origin, Some(entry.run_id.as_str()))? {
         RunChanges::Recorded(found) => found,

@@ -17,6 +17,8 @@ use ralph_loop_app::Environment;
 use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::read::taking_home::{RunChanges, RunResultFiles};
 use ralph_loop_core::handle::{ControlOutcome, RunHandle};
+use ralph_loop_fleet::mirror::is_mirrored;
+use ralph_loop_fleet::result::ResultSoFar;
 use ralph_loop_git::Repo;
 use ralph_loop_journal::folder::layout::RunDir;
 use ralph_loop_journal::folder::registry::Registration;
@@ -108,6 +110,17 @@ impl Workspace {
     fn open(server: &Server, entry: &Registration) -> Result<Self, Problem> {
         let reading = RunSnapshot::load(server.app.environment(), entry.clone())?;
         let spec = &reading.state.spec;
+        let record = entry.run_dir();
+        if is_mirrored(&record) {
+            let gone = || {
+                Problem::missing("no files of this run have come from its worker yet")
+                    .hint("they come with its first iteration")
+            };
+            let found = ResultSoFar::read(&record).ok_or_else(gone)?;
+            let dir = SafeDir::open(ResultSoFar::folder(&record)).map_err(|_| gone())?;
+            let known = found.files.into_iter().map(|file| file.path).collect();
+            return Ok(Self { dir, task: spec.task.source.clone(), known });
+        }
         let place = [&spec.workspace, &spec.home().to_owned(), &spec.origin]
             .into_iter()
             .find(|place| place.is_dir())

@@ -5,6 +5,7 @@ use crate::surface::fleet::net::Net;
 use crate::surface::fleet::wire::Wire;
 use ralph_loop_app::{Overrides, RunRequest, TaskInput, Workplace};
 use ralph_loop_domain::ports::Forge as _;
+use ralph_loop_fleet::files::Files;
 use ralph_loop_fleet::runs::{self, FleetRun, NewRun};
 use ralph_loop_fleet::{Fleet, seal};
 use ralph_loop_forge::LocalForge;
@@ -207,6 +208,11 @@ impl World {
             vars.push(("RALPH_LEASE_SECONDS".to_owned(), seconds.to_string()));
         }
         self
+    }
+
+    /// The files that a server shows of runs on other machines.
+    pub fn files(&self) -> Files {
+        Files::new(&ralph_loop_testkit::vars())
     }
 
     /// Takes a run's lease on a machine and drives the run to its end. Retries if a busy machine loses the lease.

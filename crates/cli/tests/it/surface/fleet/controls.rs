@@ -34,7 +34,7 @@ fn server_shows_a_remote_run_but_cannot_drive_it() {
     let runtime = tokio_runtime();
     let shown = runtime.block_on(async {
         let fleet = ralph_loop_fleet::Fleet::connect(&world.postgres.url, 2).await.unwrap();
-        mirror.turn(&fleet, &home, &Default::default()).await.unwrap()
+        mirror.turn(&fleet, &home, &Default::default(), &world.files()).await.unwrap()
     });
     assert_eq!(shown, std::slice::from_ref(&run));
     let folder = world.home.path("home");

@@ -96,7 +96,7 @@ fn copies(world: &World) -> (StateHome, Vec<RunId>) {
     let runtime = ralph_loop_fleet::db::runtime().unwrap();
     let changed = runtime.block_on(async {
         let fleet = ralph_loop_fleet::Fleet::connect(&world.postgres.url, 2).await.unwrap();
-        Mirror::default().turn(&fleet, &home, &Default::default()).await.unwrap()
+        Mirror::default().turn(&fleet, &home, &Default::default(), &world.files()).await.unwrap()
     });
     (home, changed)
 }

@@ -125,3 +125,34 @@ fn server_shows_remote_runs_and_forwards_controls() {
     until("the end of the run in the fleet", || (world.find(&run).status == "over").then_some(()));
     end(worker);
 }
+
+#[test]
+fn server_shows_what_a_run_did_after_its_worker_is_gone() {
+    let waiting = "echo on its way; while [ ! -f \"$HOME/go\" ]; do sleep 0.05; done";
+    let Some(world) = World::new(&format!("{waiting}\n{PARTS}")) else { return };
+    let served = world.serve(&[]);
+    let run = world.add("gone");
+    let worker = world.spawn(0, &["--name", "w0"], None);
+    let live = world.home.path("state/ralph/runs").join(run.as_str()).join("live.jsonl");
+    until("live output", || std::fs::read_to_string(&live).ok()?.contains("on its way").then_some(()));
+    let row = served.row_when(run.as_str(), "work", |row| row["status"] == "working");
+    assert_eq!(row["person"], "ana", "{row}");
+    assert!(row["repo"].as_str().unwrap().ends_with("repo.git"), "{row}");
+    std::fs::write(world.machines[0].path("home/go"), "").unwrap();
+    served.row_when(run.as_str(), "the end", |row| row["status"] == "done");
+    end(worker);
+    std::fs::remove_dir_all(world.machines[0].path("state")).unwrap();
+    let diff = until("the whole change", || {
+        let diff = served.get(&format!("/runs/{run}/diff")).is(200).json();
+        (diff["files"].as_array()?.len() == 3).then_some(diff)
+    });
+    assert!(diff["patch"].as_str().unwrap().contains("+part 2"), "{diff}");
+    let file = served.get(&format!("/runs/{run}/files/part3.txt")).is(200).json();
+    assert_eq!(file["text"], "part 3\n", "{file}");
+    let names = served.get(&format!("/runs/{run}/files")).is(200).text();
+    assert!(names.contains("part1.txt"), "{names}");
+    let output = served.get(&format!("/runs/{run}/output/2")).is(200).text();
+    assert!(output.contains("wrote part 2"), "{output}");
+    let second = served.get(&format!("/runs/{run}/diff?iteration=2")).is(200).text();
+    assert!(second.contains("+part 2") && !second.contains("+part 1"), "{second}");
+}

@@ -505,25 +505,18 @@ fn requests_that_cannot_be_audited_are_refused() {
 }
 
 #[test]
-fn two_servers_show_the_same_runs() {
+fn a_data_folder_has_one_server() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub(&waiting_script(&repo), "grep -q work part.txt");
-    let first = Served::start(&env, &repo.dir, &["--jobs", "1"]);
+    let first = Served::start(&env, &repo.dir, &[]);
+    let refused = env.ralph(&repo.dir, &["serve", "--no-open", "--port", "0"]).exits(4);
+    let address = format!("serves http://127.0.0.1:{}", first.port);
+    assert!(refused.stderr.contains("another server uses"), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&address), "{}", refused.stderr);
+    let other = machine();
     let port = first.port.to_string();
-    let refused = env.ralph(&repo.dir, &["serve", "--no-open", "--port", &port]).exits(4);
+    let refused = other.ralph(&repo.dir, &["serve", "--no-open", "--port", &port]).exits(4);
     assert!(refused.stderr.contains("another server is there"), "{}", refused.stderr);
-    let second = Served::start(&env, &repo.dir, &["--jobs", "1"]);
-    let body = |text: &str| json!({ "repo": repo.dir, "text": text, "isolation": "none", "verify": ["grep -q work part.txt"] });
-    let one = first.post("/runs", &body("One")).is(201).json()["id"].as_str().unwrap().to_owned();
-    let two = second.post("/runs", &body("Two")).is(201).json()["id"].as_str().unwrap().to_owned();
-    repo.write(".git/go", "");
-    for server in [&first, &second] {
-        for run in [&one, &two] {
-            server.row_when(run, "the end", |row| row["status"] == "done");
-        }
-        assert_eq!(server.get("/runs").json()["total"], 2);
-    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The index: it can always be rebuilt from the records with the same rows.
 
+use super::client::request;
 use super::machine::{Served, detached, machine, waiting_script};
 use ralph_loop_testkit::postgres::Postgres;
 use ralph_loop_testkit::{TestEnv, TestRepo};
@@ -120,4 +121,18 @@ fn index_works_the_same_in_postgres() {
         refused.stderr
     );
     assert_eq!(json!(refused.stdout), json!(""));
+}
+
+#[test]
+fn another_folder_on_the_same_database_removes_no_rows() {
+    let (one, two) = (machine(), machine());
+    let shared = format!("sqlite:///{}", one.path("shared.db").display());
+    let vars = [("RALPH_DB_URL", shared.as_str())];
+    let repo = some_runs(&one);
+    let first = Served::start_with(&one, &repo.dir, &[], &vars);
+    ralph_loop_testkit::env::until("all rows", || (rows(&first).len() == 2).then_some(()));
+    let second = Served::start_with(&two, &two.path("tmp"), &[], &vars);
+    let ready = || request(second.port, "GET", "/readyz", &[], None).json();
+    ralph_loop_testkit::env::until("its records", || (ready()["all_records_read"] == true).then_some(()));
+    assert_eq!((rows(&first).len(), rows(&second).len()), (2, 2));
 }
