@@ -26,7 +26,7 @@ mod serve;
 pub mod server;
 pub mod stream;
 
-pub use options::{Ready, ServeOptions};
+pub use options::{DemoScenario, DemoStarter, Ready, ServeOptions};
 pub use rebuild::{RebuiltIndex, rebuild_index};
 pub use scheduler::Limits;
 pub use serve::serve;
