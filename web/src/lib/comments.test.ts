@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commentsOf, lineNow, noteOf, placeOf, type Comment } from "./comments";
+import { commentsOf, lineNow, noteOf, diffLineOf, type Comment } from "./comments";
 import { parsePatch } from "./diff";
 
 const head = (path: string) => `diff --git a/${path} b/${path}\n--- a/${path}\n+++ b/${path}\n`;
@@ -17,9 +17,9 @@ describe("comments", () => {
   });
 
   it("have the place of their row", () => {
-    expect(placeOf("a", { kind: "added", text: "", old: null, new: 7 })).toEqual({ path: "a", line: 7, removed: false });
-    expect(placeOf("a", { kind: "removed", text: "", old: 4, new: null })).toEqual({ path: "a", line: 4, removed: true });
-    expect(placeOf("a", { kind: "context", text: "", old: 4, new: 9 })).toEqual({ path: "a", line: 9, removed: false });
+    expect(diffLineOf("a", { kind: "added", text: "", old: null, new: 7 })).toEqual({ path: "a", line: 7, removed: false });
+    expect(diffLineOf("a", { kind: "removed", text: "", old: 4, new: null })).toEqual({ path: "a", line: 4, removed: true });
+    expect(diffLineOf("a", { kind: "context", text: "", old: 4, new: 9 })).toEqual({ path: "a", line: 9, removed: false });
   });
 
   it("are resolved once their line has changed, and move with it before", () => {

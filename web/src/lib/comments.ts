@@ -3,14 +3,14 @@
 import { short } from "./clean";
 import type { FileDiff, Row } from "./diff";
 
-export interface Place {
+export interface DiffLine {
   path: string;
   /** The line in the file; of a removed line, its number before. */
   line: number;
   removed: boolean;
 }
 
-export interface Comment extends Place {
+export interface Comment extends DiffLine {
   id: string;
   /** The last iteration whose result was shown. */
   iteration: number;
@@ -25,14 +25,14 @@ const HEAD = /^Review comment on `(.+)`, (removed )?line (\d+), after iteration 
 const MARK = /^<!-- (\S+) (.*) -->$/;
 
 /** The place of a row; null if it has none. */
-export function placeOf(path: string, row: Row): Place | null {
+export function diffLineOf(path: string, row: Row): DiffLine | null {
   const removed = row.kind === "removed";
   const line = removed ? row.old : row.new;
   return line === null ? null : { path, line, removed };
 }
 
 /** The note of a comment: file, line and quoted code, then the text. */
-export function noteOf(place: Place, iteration: number, code: string, text: string): string {
+export function noteOf(place: DiffLine, iteration: number, code: string, text: string): string {
   return `Review comment on \`${place.path}\`, ${place.removed ? "removed " : ""}line ${place.line}, after iteration ${iteration}:\n> ${short(code, CODE_MAX)}\n${text.trim()}`;
 }
 

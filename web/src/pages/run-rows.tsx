@@ -94,7 +94,7 @@ export function RowAction({ row }: { row: RunRow }) {
   const barred = useMaySteer();
   const action = rowAction(row);
   if (action === null) return null;
-  if (action !== "resume") return <A className={cx("button button-small", action === "answer" ? "button-primary" : "button-plain")} href={runPath(row.id, "overview", action === "take" ? { take: "1" } : undefined)}>{(action === "answer" && row.needs && QUESTIONS[row.needs]) || LINKS[action]}</A>;
+  if (action !== "resume") return <A className={cx("button button-small", action === "answer" ? "button-primary" : "button-plain")} href={runPath(row.id, "overview", action === "take" ? { take: "1" } : action === "answer" ? { answer: "1" } : undefined)}>{(action === "answer" && row.needs && QUESTIONS[row.needs]) || LINKS[action]}</A>;
   const resume = () =>
     api.control(row.id, { control: "resume" }).then(
       () => toast("Resumed.", "good"),

@@ -1,7 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useMemo, useRef, useState, type FormEvent, type ReactNode } from "react";
 import { block } from "../lib/clean";
-import { placeOf, type Comment, type Place } from "../lib/comments";
+import { diffLineOf, type Comment, type DiffLine } from "../lib/comments";
 import { sideBySide, type FileDiff, type Pair, type Row } from "../lib/diff";
 import { useKeys } from "../lib/keys";
 import { Button, cx } from "./basics";
@@ -48,16 +48,16 @@ type Item =
   | { what: "pair"; pair: Pair; path: string }
   | { what: "note"; text: string }
   | { what: "comments"; all: Comment[] }
-  | { what: "draft"; place: Place; code: string };
+  | { what: "draft"; place: DiffLine; code: string };
 
 /** Comments of a diff, and how one is written. */
 export interface Commenting {
-  at: (place: Place) => Comment[];
+  at: (place: DiffLine) => Comment[];
   /** Null if nobody can write one here. */
-  send: ((place: Place, code: string, text: string) => Promise<boolean>) | null;
+  send: ((place: DiffLine, code: string, text: string) => Promise<boolean>) | null;
 }
 
-const same = (a: Place, b: Place | null) => b !== null && a.path === b.path && a.line === b.line && a.removed === b.removed;
+const same = (a: DiffLine, b: DiffLine | null) => b !== null && a.path === b.path && a.line === b.line && a.removed === b.removed;
 
 /** The row of a line that can be commented; of a pair, the new one. */
 function rowOf(item: Item | undefined): { row: Row; path: string } | null {
@@ -66,12 +66,12 @@ function rowOf(item: Item | undefined): { row: Row; path: string } | null {
   return row && item?.what === "pair" ? { row, path: item.path } : null;
 }
 
-function itemsOf(files: FileDiff[], split: boolean, closed: ReadonlySet<string>, commenting: Commenting | undefined, draft: Place | null): Item[] {
+function itemsOf(files: FileDiff[], split: boolean, closed: ReadonlySet<string>, commenting: Commenting | undefined, draft: DiffLine | null): Item[] {
   const items: Item[] = [];
   const add = (item: Item) => {
     items.push(item);
     const line = commenting && rowOf(item);
-    const place = line ? placeOf(line.path, line.row) : null;
+    const place = line ? diffLineOf(line.path, line.row) : null;
     if (!line || !place) return;
     const all = commenting.at(place);
     if (all.length > 0) items.push({ what: "comments", all });
@@ -96,21 +96,21 @@ interface DiffViewProps {
   split: boolean;
   closed: ReadonlySet<string>;
   onToggle: (path: string) => void;
-  jump: (call: (path: string, place?: Place) => void) => void;
+  jump: (call: (path: string, place?: DiffLine) => void) => void;
   commenting?: Commenting;
 }
 
 /** Files and their lines; draws only the visible ones. */
 export function DiffView({ files, split, closed, onToggle, jump, commenting }: DiffViewProps) {
   const box = useRef<HTMLDivElement>(null);
-  const [draft, setDraft] = useState<Place | null>(null);
-  const [cursor, setCursor] = useState<Place | null>(null);
+  const [draft, setDraft] = useState<DiffLine | null>(null);
+  const [cursor, setCursor] = useState<DiffLine | null>(null);
   const items = useMemo(() => itemsOf(files, split, closed, commenting, draft), [files, split, closed, commenting, draft]);
   const virtual = useVirtualizer({ count: items.length, getScrollElement: () => box.current, estimateSize: (at) => (items[at]?.what === "file" ? 37 : 20), overscan: 40 });
-  const indexOf = (place: Place | null) =>
+  const indexOf = (place: DiffLine | null) =>
     items.findIndex((item) => {
       const line = rowOf(item);
-      const here = line && placeOf(line.path, line.row);
+      const here = line && diffLineOf(line.path, line.row);
       return here !== null && same(here, place);
     });
   jump((path, place) => {
@@ -123,7 +123,7 @@ export function DiffView({ files, split, closed, onToggle, jump, commenting }: D
     for (let at = from < 0 ? (by > 0 ? 0 : items.length - 1) : from + by; at >= 0 && at < items.length; at += by) {
       const line = rowOf(items[at]);
       if (!line || line.row.kind === "context") continue;
-      setCursor(placeOf(line.path, line.row));
+      setCursor(diffLineOf(line.path, line.row));
       return virtual.scrollToIndex(at, { align: "auto" });
     }
   };
@@ -138,7 +138,7 @@ export function DiffView({ files, split, closed, onToggle, jump, commenting }: D
     (keys) => (keys === "m" ? cursor && setDraft(cursor) : step(keys === "J" ? 1 : -1)),
   );
   const opener = (path: string, row: Row | null) => {
-    const place = row && commenting?.send ? placeOf(path, row) : null;
+    const place = row && commenting?.send ? diffLineOf(path, row) : null;
     return place && <button type="button" className="diff-comment" tabIndex={-1} aria-label={`Comment on line ${place.line} of ${path}`} title="Comment (m)" onClick={() => (setCursor(place), setDraft(place))}>+</button>;
   };
   return (
@@ -147,7 +147,7 @@ export function DiffView({ files, split, closed, onToggle, jump, commenting }: D
         {virtual.getVirtualItems().map((at) => {
           const item = items[at.index];
           const line = rowOf(item);
-          const here = line && placeOf(line.path, line.row);
+          const here = line && diffLineOf(line.path, line.row);
           const atCursor = here !== null && same(here, cursor);
           return item && (
             <div key={at.key} data-index={at.index} ref={virtual.measureElement} className="diff-item" style={{ transform: `translateY(${at.start}px)` }}>

@@ -2,7 +2,7 @@ import { useCallback, useMemo, useRef, useState } from "react";
 import { api } from "../../api/calls";
 import { asProblem } from "../../api/client";
 import { block } from "../../lib/clean";
-import { commentsOf, lineNow, noteOf, type Comment, type Place } from "../../lib/comments";
+import { commentsOf, lineNow, noteOf, type Comment, type DiffLine } from "../../lib/comments";
 import { between } from "../../lib/compare";
 import { parsePatch, type FileDiff } from "../../lib/diff";
 import { costAlone, count, span } from "../../lib/format";
@@ -17,6 +17,9 @@ import { Check } from "../../ui/signs";
 import { toast } from "../../ui/toast";
 import { useRunHere } from "./context";
 
+/** Files that are listed next to the diff. */
+const LISTED = 300;
+
 /** All changes, those of one iteration, or those between two. */
 export default function DiffTab({ query }: { query: URLSearchParams }) {
   const { id, view } = useRunHere();
@@ -29,8 +32,8 @@ export default function DiffTab({ query }: { query: URLSearchParams }) {
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const files = useMemo(() => parsePatch(diff.data?.patch ?? ""), [diff.data]);
   const comments = useComments(iteration);
-  const jumper = useRef<(path: string, place?: Place) => void>(() => {});
-  const keepJump = useCallback((call: (path: string, place?: Place) => void) => {
+  const jumper = useRef<(path: string, place?: DiffLine) => void>(() => {});
+  const keepJump = useCallback((call: (path: string, place?: DiffLine) => void) => {
     jumper.current = call;
   }, []);
   const added = files.reduce((sum, f) => sum + f.added, 0);
@@ -86,13 +89,14 @@ export default function DiffTab({ query }: { query: URLSearchParams }) {
         <div className="diff-layout">
           {wide && files.length > 1 && (
             <ul className="diff-files small mono" aria-label="Changed files">
-              {files.map((file) => (
+              {files.slice(0, LISTED).map((file) => (
                 <li key={file.path}>
                   <button type="button" className={cx("link", closed.has(file.path) && "muted")} title={block(file.path)} onClick={() => jumper.current(file.path)}>
                     <span className="diff-files-name">{block(file.path)}</span> <span className="tone-good">+{file.added}</span> <span className="tone-bad">−{file.removed}</span>
                   </button>
                 </li>
               ))}
+              {files.length > LISTED && <li className="muted">{count(files.length - LISTED, "more file")}</li>}
             </ul>
           )}
           <DiffView files={files} split={split && wide} closed={closed} onToggle={toggle} jump={keepJump} commenting={comments.commenting} />
@@ -141,7 +145,7 @@ function useComments(iteration: number | null): { all: Standing[]; commenting: C
   const { reload } = rules;
   const shown = iteration ?? view.iterations;
   const commenting = useMemo((): Commenting => {
-    const send = async (place: Place, code: string, text: string): Promise<boolean> => {
+    const send = async (place: DiffLine, code: string, text: string): Promise<boolean> => {
       try {
         await store.send({ control: "note", text: noteOf(place, shown, code, text) });
         toast("Comment sent. The next session gets it.", "good");

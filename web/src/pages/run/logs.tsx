@@ -44,10 +44,9 @@ export default function Logs({ query }: { query: URLSearchParams }) {
   }, [hit, follow, show]);
   const target = !wanted || follow ? (place === null ? -1 : lines.findIndex((line) => line.offset === Number(place))) : hit !== undefined ? lines.findIndex((line) => line.offset === hit && hasWords(line, wanted)) : (loaded[match] ?? -1);
   const next = (step: number) => {
-    if (matches === 0) return;
     setFollow(false);
-    // The first step shows the first match.
-    setAt((now) => (follow ? 0 : (now + step + matches) % matches));
+    // The first step shows the first match, which may still be searched.
+    setAt((now) => (follow || matches === 0 ? 0 : (now + step + matches) % matches));
   };
   useKeys(
     [

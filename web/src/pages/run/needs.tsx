@@ -114,6 +114,10 @@ function Hint({ answer, busy, onSend }: { answer: Answer; busy: boolean; onSend:
   const [text, setText] = useState(answer.hint?.value ?? "");
   const name = useId();
   const area = useRef<HTMLTextAreaElement>(null);
+  const wanted = answer.look === "primary" && new URLSearchParams(location.search).has("answer");
+  useEffect(() => {
+    if (wanted) area.current?.focus();
+  }, [wanted]);
   useEffect(() => {
     const box = area.current;
     if (!box) return;
