@@ -50,6 +50,9 @@ type Item =
   | { what: "comments"; all: Comment[] }
   | { what: "draft"; place: DiffLine; code: string };
 
+/** Exact heights, so that thousands of files aren't measured again; other lines have 20 pixels. */
+const HEIGHTS: Partial<Record<Item["what"], number>> = { file: 36, note: 28 };
+
 /** Comments of a diff, and how one is written. */
 export interface Commenting {
   at: (place: DiffLine) => Comment[];
@@ -106,7 +109,7 @@ export function DiffView({ files, split, closed, onToggle, jump, commenting }: D
   const [draft, setDraft] = useState<DiffLine | null>(null);
   const [cursor, setCursor] = useState<DiffLine | null>(null);
   const items = useMemo(() => itemsOf(files, split, closed, commenting, draft), [files, split, closed, commenting, draft]);
-  const virtual = useVirtualizer({ count: items.length, getScrollElement: () => box.current, estimateSize: (at) => (items[at]?.what === "file" ? 37 : 20), overscan: 40 });
+  const virtual = useVirtualizer({ count: items.length, getScrollElement: () => box.current, estimateSize: (at) => HEIGHTS[items[at]?.what ?? "row"] ?? 20, overscan: 40 });
   const indexOf = (place: DiffLine | null) =>
     items.findIndex((item) => {
       const line = rowOf(item);
