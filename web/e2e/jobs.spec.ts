@@ -64,7 +64,7 @@ exit $((failed > 0))
 const stage = new Stage();
 test.describe.configure({ mode: "default" });
 
-/** A run of its own task with one kind of agent. */
+/** Configures one kind of agent, and commits a task. */
 function prepare(mode: string, title: string, more: Record<string, unknown> = {}): void {
   stage.configure({
     agents: [{ name: "claude", command_argv: [process.execPath, join(stage.agents, "agent.mjs"), mode, stage.agents], output_format: "claude-stream-json" }],

@@ -56,7 +56,7 @@ const HEIGHTS: Partial<Record<Item["what"], number>> = { file: 36, note: 28 };
 /** Comments of a diff, and how one is written. */
 export interface Commenting {
   at: (place: DiffLine) => Comment[];
-  /** Null if nobody can write one here. */
+  /** Null where comments are read-only. */
   send: ((place: DiffLine, code: string, text: string) => Promise<boolean>) | null;
 }
 

@@ -68,7 +68,7 @@ pub fn operations() -> &'static [Operation] {
         op("get", "/api/v1/runs/{run}/sandbox", "viewer", "Where it works"),
         op("get", "/api/v1/runs/{run}/artifacts", "viewer", "The files of its record"),
         op("get", "/api/v1/runs/{run}/artifacts/{name}", "viewer", "A file of its record"),
-        op("post", "/api/v1/demo", "operator", "Start a scripted run, without account or network, in a folder of its own"),
+        op("post", "/api/v1/demo", "operator", "Start a scripted run, without account or network, in a separate folder"),
         op("post", "/api/v1/lint", "viewer", "What the linter says of a task"),
         op("post", "/api/v1/preview", "operator", "The first prompt of a run that is not started"),
         op("get", "/api/v1/templates", "viewer", "Beginnings for tasks"),
