@@ -8,8 +8,8 @@ const row = (id, task, repo, status, more = {}) => ({
 });
 const titles = ["Fix flaky router test", "Port the importer to async", "Remove the old session store", "Add retries to the mailer", "Speed up the search index", "Type the settings module", "Split the billing crate", "Cache avatar thumbnails"];
 export const rows = [
-  row("keep-order-7f3a", "Keep router order under load", "acme/api", "needs you", { iteration: 12, loop_score: 0.8, cost_usd: 4.1, pr_url: "https://example.com/acme/api/pull/41", pr_number: 41, pr_draft: true, needs_you: true, now: "codex changed 2 original tests. With the originals, 1 of 44 tests fails: test_drain", updated_at: ago(130) }),
-  row("migrate-sessions-19bc", "Migrate sessions to the new store", "acme/api", "working", { now: "codex is working · editing src/db.rs" }),
+  row("keep-order-7f3a", "Keep router order under load", "acme/api", "needs you", { needs: "tests_changed", tests: { passed: 43, failed: 1, series: [33, 34, null, 36, 37, 38, 39, 40, 41, 42, 43, 43] }, iteration: 12, loop_score: 0.8, cost_usd: 4.1, pr_url: "https://example.com/acme/api/pull/41", pr_number: 41, pr_draft: true, needs_you: true, now: "codex changed 2 original tests. With the originals, 1 of 44 tests fails: test_drain", updated_at: ago(130) }),
+  row("migrate-sessions-19bc", "Migrate sessions to the new store", "acme/api", "working", { tests: { passed: 12, failed: 8, series: [4, 9, 12] }, now: "codex is working · editing src/db.rs" }),
   row("image-pipeline-c2d1", "Image pipeline keeps EXIF orientation", "me/site", "waiting", { agent: "gemini", iteration: 5, max_iterations: 20, loop_score: 0.2, cost_usd: 1.02, budget_usd: 5, pr_url: "https://example.com/me/site/pull/7", updated_at: ago(360), now: "rate limited until 19:06 (in 12 min)" }),
   row("budget-run-aa01", "Rewrite the CSV importer without the global lock", "acme/api", "verifying", { agent: "claude", iteration: 26, loop_score: 0.55, cost_usd: 8.4, now: "checking what claude did in iteration 26" }),
   row("paused-one-bb02", "Add a health endpoint", "acme/edge", "paused", { agent: "claude", iteration: 2, cost_usd: 0.2, now: "paused by ana 5 min ago", updated_at: ago(300) }),
@@ -17,7 +17,7 @@ export const rows = [
   row("race-a", "Make the parser twice as fast", "acme/parser", "done", { iteration: 2, cost_usd: 0.57, proof_level: "independent", updated_at: ago(5000), now: "proven" }),
   row("race-b", "Make the parser twice as fast", "acme/parser", "stopped", { agent: "claude", iteration: 1, cost_usd: null, cost_basis: "unknown", updated_at: ago(5000), now: "Lost to codex" }),
   row("too-dear-99aa", "Upgrade to the new ORM", "acme/api", "failed", { iteration: 30, loop_score: 0.75, cost_usd: 10, updated_at: ago(7200), now: "ended: the cost limit of $10 is used up" }),
-  ...Array.from({ length: 3000 }, (_, i) => row(`old-${i}`, `${titles[i % 8]} (${i})`, ["acme/api", "me/site", "acme/edge"][i % 3], ["done", "done", "failed", "stopped"][i % 4], { iteration: (i * 7) % 29 + 1, cost_usd: ((i * 37) % 900) / 100, loop_score: ((i * 13) % 10) / 10, proof_level: i % 2 ? "independent" : "own_tests", updated_at: ago(9000 + i * 600), created_at: ago(10000 + i * 600) })),
+  ...Array.from({ length: 10_000 }, (_, i) => row(`old-${i}`, `${titles[i % 8]} (${i})`, ["acme/api", "me/site", "acme/edge"][i % 3], ["done", "done", "failed", "stopped"][i % 4], { iteration: (i * 7) % 29 + 1, cost_usd: ((i * 37) % 900) / 100, loop_score: ((i * 13) % 10) / 10, proof_level: i % 2 ? "independent" : "own_tests", updated_at: ago(9000 + i * 600), created_at: ago(10000 + i * 600) })),
 ];
 const check = (name, passed, more = {}) => ({ name, tree: "t", passed, duration_ms: 2300, log: "l", log_digest: "d", ...more });
 const iteration = (n, verdict, more = {}) => ({
@@ -49,6 +49,24 @@ function view(r) {
     finished: r.status === "done" ? { reason: "completed", summary: "Proven in a clean checkout; handed over as PR #40.", at: ago(3600) } : r.status === "failed" ? { reason: "max_cost", summary: "The cost limit of $10 is used up.", at: ago(7200) } : undefined,
     workspace: `/home/ana/${r.repo}`, origin: `/home/ana/${r.repo}`,
   };
+}
+// Two comments on lines of the diff; the line of the first one has changed since.
+const NOTES = "\nReview comment on `src/router.rs`, line 41, after iteration 10:\n> let mut out = Vec::new();\nReserve the room.\n<!-- n1 ben via web -->\n\nReview comment on `src/router.rs`, line 44, after iteration 12:\n> out.push(message);\nWhy not `extend`?\n<!-- n2 ana via web -->\n";
+const CHANGED_SINCE = "diff --git a/src/router.rs b/src/router.rs\n--- a/src/router.rs\n+++ b/src/router.rs\n@@ -40,2 +40,2 @@\n     pub fn drain(&mut self) -> Vec<Message> {\n-        let mut out = Vec::new();\n+        let mut out = Vec::with_capacity(self.queue.len());\n";
+const BIG_PATCH = Array.from({ length: 5000 }, (_, n) => `diff --git a/src/part${n}.rs b/src/part${n}.rs\n--- a/src/part${n}.rs\n+++ b/src/part${n}.rs\n@@ -1,2 +1,3 @@\n fn part() {\n+    let it = ${n};\n }\n`).join("");
+/** Iteration 4 has printed 100,000 lines, the third of them of one megabyte; the others are short. */
+let long = null;
+function output(path, query) {
+  const [, , number, search] = path.split("/");
+  if (number !== "4") return { text: TRANSCRIPT, offset: 0, next: TRANSCRIPT.length, size: TRANSCRIPT.length };
+  long ??= Array.from({ length: 100_000 }, (_, n) => (n === 2 ? "x".repeat(1_000_000) : n === 70_000 ? "the needle" : `line ${n} \u001b[32mof many\u001b[0m`)).join("\n");
+  if (search) {
+    const at = long.indexOf(query.get("q"));
+    return { hits: at < 0 ? [] : [{ offset: long.lastIndexOf("\n", at) + 1, line: long.slice(long.lastIndexOf("\n", at) + 1, long.indexOf("\n", at)) }], next: long.length, size: long.length };
+  }
+  const offset = Number(query.get("offset") ?? 0);
+  const next = Math.min(long.length, offset + Math.min(Number(query.get("limit") ?? 262_144), 2_097_152));
+  return { text: long.slice(offset, next), offset, next, size: long.length };
 }
 const PATCH = `diff --git a/src/router.rs b/src/router.rs
 --- a/src/router.rs
@@ -117,9 +135,9 @@ export function details(id) {
     parts: (path, url) => {
       if (path === "/iterations") return { iterations: history.map((one) => ({ ...one, receipt: { checks: [check("tests", one.tests.failed === 0, { tests: one.tests, failing: Array.from({ length: one.tests.failed }, (_, n) => `test_${n}`) })] } })) };
       if (path.startsWith("/iterations/")) return { receipt: { version: 1, run_id: id, iteration: 12, attempt: 1, agent: "codex", model: "gpt-5-codex", session_ms: 178000, exit_code: 0, promised: true, message: "done", tokens: { input: 41000, output: 3100, cached: 88000 }, cost_usd: 0.4, cost_basis: "estimated", total_cost_usd: 4.1, commit: "0123456789abcdef", checks: [failing, check("lint", true)], files_changed: 2 }, files: [{ path: "src/router.rs", status: "M", added: 6, removed: 3 }, { path: "tests/router.rs", status: "M", added: 1, removed: 1 }], prompt: "# Task\nKeep router order under load\n", artifacts: [{ name: "iterations/12/prompt.md", size: 4100, kind: "text" }] };
-      if (path.startsWith("/output/")) return { text: TRANSCRIPT, offset: 0, next: TRANSCRIPT.length, size: TRANSCRIPT.length };
-      if (path === "/diff") return { patch: url.searchParams.get("iteration") === "3" ? "" : PATCH, cut: false };
-      if (path === "/guardrails") return { text: "", rules: [{ text: "Never edit generated files; run `make gen`." }, { text: "When a test is flaky, find the race; do not add a retry." }], notes: "The staging database is reset every night.\n" };
+      if (path.startsWith("/output/")) return output(path, url.searchParams);
+      if (path === "/diff") return { patch: url.searchParams.get("iteration") === "3" ? "" : url.searchParams.get("iteration") === "4" ? BIG_PATCH : url.searchParams.has("against") && !url.searchParams.has("iteration") ? CHANGED_SINCE : PATCH, cut: false };
+      if (path === "/guardrails") return { text: "", rules: [{ text: "Never edit generated files; run `make gen`." }, { text: "When a test is flaky, find the race; do not add a retry." }], notes: "The staging database is reset every night.\n<!-- n0 ana via web -->\n" + NOTES };
       if (path === "/diagnosis") return { by: "strong-doctor", at: 8, markdown: "", controls: ["guardrail", "edit", "model"], report: { summary: "Four sessions tried to sort on drain; the order is lost earlier, when two producers share a queue.", failure_patterns: [{ pattern: "The same test fails the same way since iteration 6", evidence: "test_drain: expected [1, 2, 3], got [1, 3, 2]" }], root_causes: ["`Queue::push` takes the lock after it has read the sequence number"], guardrails: [{ trigger: "Before changing drain", instruction: "Show with a test that push keeps the order." }, { trigger: "", instruction: "Do not change assertions of tests/router.rs." }], task_edits: [{ find: "No flake in 200 runs", replace: "No flake in 200 runs with 8 producers", why: "One producer never shows the race." }], model_suggestion: { model: "strong-doctor", why: "The cheap model repeats itself." } } };
       if (path === "/result") return { commit: "0123456789abcdef", base: "fedcba", files: [{ path: "src/router.rs" }, { path: "tests/router.rs" }], pr_url: null, pr_draft: { title: r.task, body: "Closes #40." }, ways: [{ kind: "apply", possible: true, why: null, target: "/home/ana/acme/api", conflicts: [] }, { kind: "branch", possible: true, why: null, target: `ralph/${id}`, conflicts: [] }, { kind: "push", possible: true, why: null, target: "https://example.com/acme/api", conflicts: [] }, { kind: "pr", possible: false, why: "no code host is known for this repo", target: "", conflicts: [] }] };
       if (path === "/sandbox") return { provider: "local", isolation: "bwrap", network: "allowlist", place: "worktree", workspace: "/home/ana/.local/state/ralph/worktrees/keep-order", resources: null, sandboxes: [], previews: [{ port: 3000, url: "http://127.0.0.1:3000/" }], screenshots: [], driver: { pid: 4711, since: ago(4000) }, refused: ["registry.example.com"] };

@@ -43,7 +43,7 @@ const PAGES: Record<string, [string, string]> = {
   "the diff": [`${RUN}/diff`, "tests/router.rs"],
   "the diagnosis": [`${RUN}/diagnostics`, "Observed"],
   "the sandbox": [`${RUN}/sandbox`, "bwrap"],
-  "the charts": [`${RUN}/charts`, "Cost per iteration"],
+  "the charts": [`${RUN}/charts`, "Getting closer?"],
   "a new run": ["/new", "What should be true when it is done?"],
   "the costs": ["/costs", "Cost per day"],
   "the settings": ["/settings", "Notifications"],
@@ -128,7 +128,7 @@ test("a run that needs you is answered from the list with two clicks or keys", a
   const sections = page.locator(".run-group");
   await expect(sections.first()).toContainText("Needs you 1");
   await expect(page).toHaveTitle("(1) Runs · ralph");
-  await page.getByRole("link", { name: "Answer", exact: true }).click();
+  await page.getByRole("link", { name: "Review tests", exact: true }).click();
   const banner = page.getByRole("region", { name: "This run needs you" });
   await expect(banner.locator(".diff-removed")).toContainText("assert_eq!(router.drain_ids(), [1, 2, 3])");
   await page.keyboard.press("u");
@@ -171,6 +171,45 @@ test("the output of an iteration is readable", async ({ page }) => {
   await expect(log).toContainText("line 9");
   await page.getByRole("button", { name: "Tools" }).click();
   await expect(log).not.toContainText("two threads");
+});
+
+test("a log of 100,000 lines, one of a megabyte, is read in parts and searched as a whole", async ({ page }) => {
+  await enter(page);
+  await page.goto(`${BASE}${RUN}/logs?iteration=4`);
+  const log = page.getByRole("log");
+  await expect(log).toContainText("line 0 of many");
+  await expect(page.getByRole("button", { name: "Load more" })).toBeVisible();
+  await page.getByRole("searchbox", { name: "Search the log" }).fill("needle");
+  await page.getByRole("searchbox", { name: "Search the log" }).press("Enter");
+  await expect(page.locator(".log-target")).toHaveText(/the needle/);
+  expect(await page.locator(".log-line").count()).toBeLessThan(200);
+  await page.getByRole("button", { name: "Load earlier" }).click();
+  await expect(page.locator(".log-target")).toHaveText(/the needle/);
+});
+
+test("a diff of 5,000 files stays a few dozen rows", async ({ page }) => {
+  await enter(page);
+  await page.goto(`${BASE}${RUN}/diff?iteration=4`);
+  await expect(page.getByText("5,000 files")).toBeVisible();
+  expect(await page.locator(".diff-item").count()).toBeLessThan(200);
+});
+
+test("comments on a diff are shown at their lines, and resolved once those changed", async ({ page }) => {
+  await enter(page);
+  await page.goto(`${BASE}${RUN}/diff`);
+  await expect(page.locator(".comments summary")).toHaveText("2 comments · 1 open");
+  await expect(page.locator(".comments li").first()).toContainText("resolved: the line has changed");
+  await expect(page.locator(".diff-said")).toContainText("Why not `extend`?");
+  await page.getByRole("button", { name: "src/router.rs:44" }).focus();
+  for (const key of ["J", "J", "m"]) await page.keyboard.press(key);
+  const draft = page.getByRole("textbox", { name: "Comment" });
+  await expect(draft).toBeFocused();
+  await accessible(page, "writing a comment");
+  await draft.fill("Keep the sort.");
+  const sent = page.waitForRequest((request) => request.url().endsWith("/control"));
+  await page.keyboard.press("Control+Enter");
+  expect((await sent).postDataJSON()).toEqual({ kind: "note", text: expect.stringMatching(/^Review comment on `src\/router\.rs`, removed line 42, after iteration 12:\n> out\.sort_by_key/) });
+  await expect(draft).toBeHidden();
 });
 
 test("two iterations are compared with the keyboard", async ({ page }) => {

@@ -9,7 +9,7 @@ use ralph_loop_agents::presets::find_program;
 use ralph_loop_app::read::find;
 use ralph_loop_app::{App, Environment};
 use ralph_loop_protocol::describe::Tone;
-use ralph_loop_server::{Limits, Network, Ready, ServeOptions};
+use ralph_loop_server::{DemoStarter, Limits, Network, Ready, ServeOptions};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -73,6 +73,10 @@ impl Dashboard {
             folder: folder.to_owned(),
             trusted_proxies: self.trusted_proxies.clone(),
             demo: self.demos.is_some(),
+            demos: Some(DemoStarter::new({
+                let app = app.clone();
+                move |scenario| demo_repo::start(&app, scenario)
+            })),
         };
         let start = |demo: &DemoRun| (demo_repo::on_its_own(app, &demo.folder), demo.request.clone());
         let starts: Vec<_> = demos.iter().map(start).collect();

@@ -5,6 +5,8 @@ use ralph_loop_app::agents::isolation;
 use ralph_loop_app::{App, Environment, RunRequest};
 use ralph_loop_domain::vars::Vars;
 use ralph_loop_git::Git;
+use ralph_loop_protocol::id::RunId;
+use ralph_loop_server::DemoScenario;
 use ralph_loop_task::config::{Isolation, Mode};
 use ralph_loop_task::dialect::Publish;
 use serde_json::{Value, json};
@@ -53,6 +55,8 @@ enum Course {
     Stuck,
     /// The agent hits a rate limit and waits.
     Limited,
+    /// The agent changes a test, and nothing forbids it: the user decides.
+    Cheat,
 }
 
 /// Folder, title, scenario and mode of each server demo.
@@ -68,21 +72,48 @@ const DEMOS: &[(&str, &str, Course, Mode)] = &[
 /// waits.
 pub fn several(env: &Environment) -> Result<Vec<DemoRun>, CommandError> {
     let top = fresh_folder(env)?;
-    let mut demos = Vec::new();
-    for (name, title, course, mode) in DEMOS {
-        let folder = top.join(name);
-        write_files(BUG, &folder, |file, text| match file {
-            "PROMPT.md" => text.replacen("Three small text functions", title, 1),
-            ".ralph/agent.json" => played(text, *course),
-            _ => text.to_owned(),
-        })?;
-        commit(BUG, &folder, env.vars())?;
-        App::new(env.clone()).asked(&RunRequest::in_folder(&folder))?.allow_file(".ralph/config.json")?;
-        let mut request = request(env, &folder).0;
-        request.overrides.mode = Some(*mode);
-        demos.push(DemoRun { folder, request });
+    DEMOS.iter().map(|(name, title, course, mode)| one(env, top.join(name), title, *course, *mode)).collect()
+}
+
+/// Starts a demo from the dashboard.
+pub fn start(app: &App, scenario: DemoScenario) -> Result<RunId, CommandError> {
+    let env = app.environment();
+    let (title, course, mode) = match scenario {
+        DemoScenario::Bug => ("Three small text functions", Course::Slow, Mode::Autonomous),
+        DemoScenario::Stuck => ("An agent that repeats itself", Course::Stuck, Mode::Guided),
+        DemoScenario::Cheat => ("An agent that changes a test", Course::Cheat, Mode::Guided),
+    };
+    let demo = one(env, fresh_folder(env)?, title, course, mode)?;
+    Ok(on_its_own(app, &demo.folder).spawn(&demo.request)?)
+}
+
+fn one(
+    env: &Environment,
+    folder: PathBuf,
+    title: &str,
+    course: Course,
+    mode: Mode,
+) -> Result<DemoRun, CommandError> {
+    write_files(BUG, &folder, |file, text| match file {
+        "PROMPT.md" => text.replacen("Three small text functions", title, 1),
+        ".ralph/agent.json" => played(text, course),
+        ".ralph/config.json" if course == Course::Cheat => unprotected(text),
+        _ => text.to_owned(),
+    })?;
+    commit(BUG, &folder, env.vars())?;
+    App::new(env.clone()).asked(&RunRequest::in_folder(&folder))?.allow_file(".ralph/config.json")?;
+    let mut request = request(env, &folder).0;
+    request.overrides.mode = Some(mode);
+    Ok(DemoRun { folder, request })
+}
+
+/// The demo's configuration without protected paths.
+fn unprotected(config: &str) -> String {
+    let Ok(mut config) = serde_json::from_str::<Value>(config) else { return config.to_owned() };
+    if let Some(fields) = config.as_object_mut() {
+        fields.remove("protected_paths");
     }
-    Ok(demos)
+    config.to_string()
 }
 
 /// A new private temporary folder: another user could change what the demo runs in one of theirs.
@@ -114,7 +145,7 @@ fn played(script: &str, course: Course) -> String {
     let Ok(mut script) = serde_json::from_str::<Value>(script) else { return script.to_owned() };
     let Some(turns) = script["turns"].as_array_mut() else { return script.to_string() };
     match course {
-        Course::Slow | Course::Fast => {}
+        Course::Slow | Course::Fast | Course::Cheat => {}
         Course::Stuck => {
             turns.truncate(1);
             let again = json!({

@@ -29,7 +29,7 @@ pub mod stream;
 
 pub use audit::{Verified, verify_audit};
 pub use http::network::Network;
-pub use options::{Ready, ServeOptions};
+pub use options::{DemoScenario, DemoStarter, Ready, ServeOptions};
 pub use rebuild::{RebuiltIndex, rebuild_index};
 pub use scheduler::Limits;
 pub use serve::serve;

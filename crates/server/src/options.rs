@@ -2,8 +2,13 @@
 
 use crate::http::network::Network;
 use crate::scheduler::Limits;
+use ralph_loop_app::AppError;
+use ralph_loop_protocol::id::RunId;
+use serde::Deserialize;
+use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Options of a server.
 #[derive(Debug, Clone)]
@@ -24,6 +29,40 @@ pub struct ServeOptions {
     pub trusted_proxies: Vec<Network>,
     /// Filled with scripted runs.
     pub demo: bool,
+    /// Starts a scripted run on request.
+    pub demos: Option<DemoStarter>,
+}
+
+/// What a scripted run shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum DemoScenario {
+    /// A bug gets fixed.
+    Bug,
+    /// The agent gets stuck and needs a hint.
+    Stuck,
+    /// The agent changes a test, and the user decides.
+    Cheat,
+}
+
+/// Makes the example's folder and starts its run.
+#[derive(Clone)]
+pub struct DemoStarter(Arc<dyn Fn(DemoScenario) -> Result<RunId, AppError> + Send + Sync>);
+
+impl DemoStarter {
+    pub fn new(start: impl Fn(DemoScenario) -> Result<RunId, AppError> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(start))
+    }
+    pub(crate) fn start(&self, scenario: DemoScenario) -> Result<RunId, AppError> {
+        (self.0)(scenario)
+    }
+}
+
+impl fmt::Debug for DemoStarter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DemoStarter")
+    }
 }
 
 /// A listening server.

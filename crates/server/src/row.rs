@@ -4,11 +4,12 @@ use jiff::Timestamp;
 use ralph_loop_app::adopt::is_of_fleet;
 use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::start::asked_by;
-use ralph_loop_domain::state::Stage;
+use ralph_loop_domain::state::{RunState, Stage};
 use ralph_loop_domain::view;
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::money::Cost;
+use ralph_loop_protocol::outcome::HumanReason;
 use ralph_loop_protocol::proof::level::ProofLevel;
 use ralph_loop_task::spec::WorkspaceKind;
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,37 @@ pub struct RunRow {
     /// The proof level, once the final check has passed.
     #[serde(default)]
     pub proof_level: Option<ProofLevel>,
+    /// What it needs the user for.
+    #[serde(default)]
+    pub needs: Option<HumanReason>,
+    /// Its tests, if its checks report any.
+    #[serde(default)]
+    pub tests: Option<RowTests>,
+}
+
+/// Tests of a run, over its last iterations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RowTests {
+    /// Passing tests after the last iteration that reported some.
+    pub passed: u64,
+    /// Failing ones.
+    pub failed: u64,
+    /// Passing tests after each of the last iterations, oldest first; null if an iteration reported none.
+    pub series: Vec<Option<u64>>,
+}
+
+/// Iterations in [`RowTests::series`].
+const SERIES_MAX: usize = 12;
+
+impl RowTests {
+    fn of(state: &RunState) -> Option<Self> {
+        let history = &state.iterations.history;
+        let last = history.iter().rev().find_map(|one| one.tests)?;
+        let recent = history.iter().skip(history.len().saturating_sub(SERIES_MAX));
+        let series = recent.map(|one| one.tests.map(|tests| tests.passed)).collect();
+        Some(Self { passed: last.passed, failed: last.failed, series })
+    }
 }
 
 /// The folder that it was started from; for a run of another machine, what it was cloned from.
@@ -138,6 +170,13 @@ impl RunRow {
                 .as_ref()
                 .filter(|proof| proof.passed)
                 .and_then(|proof| proof.level),
+            needs: state
+                .people
+                .needs_human
+                .as_ref()
+                .filter(|_| state.result.finished.is_none())
+                .map(|need| need.reason),
+            tests: RowTests::of(state),
         }
     }
 
@@ -190,6 +229,8 @@ impl RunRow {
             pr_number: None,
             pr_draft: false,
             proof_level: None,
+            needs: None,
+            tests: None,
         }
     }
 
@@ -229,7 +270,10 @@ fn now(reading: &RunSnapshot) -> String {
         }
     } else {
         match current {
-            Some(current) if current.stage == Stage::Working => format!("{} is working", current.agent),
+            Some(current) if current.stage == Stage::Working => match reading.activity() {
+                Some(activity) => format!("{} · {activity}", current.agent),
+                None => format!("{} is working", current.agent),
+            },
             Some(current) => {
                 format!("checking what {} did in iteration {}", current.agent, current.iteration)
             }

@@ -84,6 +84,7 @@ async fn run(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> R
         repos: options.repos.clone(),
         is_local: options.host.is_loopback(),
         demo: options.demo,
+        demos: options.demos.clone(),
         fleet: FleetSide::open(env).await?,
     });
     live.begin(&tokio::runtime::Handle::current());

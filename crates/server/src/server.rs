@@ -7,6 +7,7 @@ use crate::http::problem::Problem;
 use crate::index::Index;
 use crate::live::Live;
 use crate::metrics::Metrics;
+use crate::options::DemoStarter;
 use crate::people::{LoginCodes, LoginLimiter, People, Sessions};
 use crate::readiness::LastProbe;
 use crate::scheduler::Scheduler;
@@ -65,6 +66,7 @@ pub struct Server {
     /// Reachable only from this machine.
     pub is_local: bool,
     pub demo: bool,
+    pub demos: Option<DemoStarter>,
     /// The fleet, if there is one.
     pub fleet: Option<Arc<FleetSide>>,
     /// Permits for streaming connections.
@@ -88,6 +90,7 @@ pub struct ServerParts {
     pub repos: Vec<PathBuf>,
     pub is_local: bool,
     pub demo: bool,
+    pub demos: Option<DemoStarter>,
     pub fleet: Option<Arc<FleetSide>>,
 }
 
@@ -112,6 +115,7 @@ impl Server {
             repos: parts.repos,
             is_local: parts.is_local,
             demo: parts.demo,
+            demos: parts.demos,
             fleet: parts.fleet,
             sockets: Arc::new(Semaphore::new(SOCKETS)),
             commands: Arc::new(Semaphore::new(COMMANDS)),

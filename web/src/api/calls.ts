@@ -3,7 +3,7 @@
 import { get, plainText, query, request } from "./client";
 import type {
   Artifact, AuditEntry, Control, Costs, DiagnosisAnswer, DiffAnswer, EventFrame, FileEntry, FileText, IterationDetail,
-  IterationLine, LintAnswer, Me, NewRun, OutputPart, Person, Race, Repo, Rules, RunAnswer, RunRow, ResultAnswer, RunsPage, SandboxAnswer,
+  IterationLine, LintAnswer, Me, NewRun, OutputHits, OutputPart, Person, Race, Repo, Rules, RunAnswer, RunRow, ResultAnswer, RunsPage, SandboxAnswer,
   Secret, Suggestions, TakeBody, Taken, TaskText, Template, Worker,
 } from "./types";
 
@@ -37,6 +37,7 @@ export const api = {
   create: async (body: NewRun, key: string) =>
     (await request<RunRow>("/runs", { method: "POST", body, headers: { "idempotency-key": key } })).body,
   remove: (id: string) => request(run(id), { method: "DELETE" }),
+  demo: async (scenario: "bug" | "stuck" | "cheat") => (await request<{ id: string }>("/demo", { method: "POST", body: { scenario } })).body,
   lint: async (body: { repo?: string; text?: string; task?: string }, signal?: AbortSignal) =>
     (await request<LintAnswer>("/lint", { method: "POST", body, ...(signal ? { signal } : {}) })).body,
   preview: async (body: NewRun) => (await request<{ prompt: string }>("/preview", { method: "POST", body })).body,
@@ -52,8 +53,10 @@ export const api = {
     get<{ events: EventFrame[]; head?: number; next?: number | null }>(`${run(id)}/events${query({ from, limit })}`),
   iterations: (id: string, signal?: AbortSignal) => get<{ iterations: IterationLine[] }>(`${run(id)}/iterations`, signal).then((answer) => answer.iterations),
   iteration: (id: string, n: number, signal?: AbortSignal) => get<IterationDetail>(`${run(id)}/iterations/${n}`, signal),
-  output: (id: string, n: number, offset: number, signal?: AbortSignal) =>
-    get<OutputPart>(`${run(id)}/output/${n}${query({ offset })}`, signal, true),
+  output: (id: string, n: number, offset: number, limit: number, signal?: AbortSignal) =>
+    get<OutputPart>(`${run(id)}/output/${n}${query({ offset, limit })}`, signal, true),
+  outputHits: (id: string, n: number, q: string, offset: number, signal?: AbortSignal) =>
+    get<OutputHits>(`${run(id)}/output/${n}/search${query({ q, offset })}`, signal, true),
   /** A text of the record, for example the log of a check. */
   artifactText: (id: string, name: string) => plainText(`${run(id)}/artifacts/${below(name)}`),
   control: async (id: string, { control: kind, ...rest }: Control) =>

@@ -1,6 +1,6 @@
 // Answers of the server, in addition to the published types of a run.
 
-import type { IterationView, RunView } from "../types/view";
+import type { IterationView, NeedsView, RunView } from "../types/view";
 import type { Receipt } from "../types/receipt";
 import type { Report } from "../types/diagnosis";
 import type { FileChange, Signals } from "../types/events";
@@ -51,6 +51,9 @@ export interface RunRow {
   proof_level?: "independent" | "own_tests" | "unverified" | "already_true" | null;
   /** Whether the run waits for the user; `now` has the question. */
   needs_you?: boolean;
+  needs?: NeedsView["reason"] | null;
+  /** Tests after the last iteration, and those passing after each of the last ones. */
+  tests?: { passed: number; failed: number; series: (number | null)[] } | null;
   orphaned?: boolean;
   driven?: boolean;
   person?: string | null;
@@ -252,6 +255,14 @@ export interface IterationDetail {
   signals?: Signals | null;
   files?: FileChange[];
   artifacts?: Artifact[];
+}
+
+/** Lines of an output with some words. */
+export interface OutputHits {
+  hits: { offset: number; line: string }[];
+  /** Where the next search begins. */
+  next: number;
+  size: number;
 }
 
 export interface OutputPart {

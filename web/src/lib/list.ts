@@ -74,7 +74,7 @@ export function rowNow(row: RunRow): string {
   if (row.problem) return row.problem;
   if (row.queued) return `position ${row.queued} in the queue`;
   const proof = row.status === "done" ? proofWords(row.proof_level) : null;
-  return proof ?? row.now ?? "";
+  return proof ?? (row.now ?? "").replaceAll("`", "");
 }
 
 /** The last folder of a repo, with its parent if two repos share that name. */

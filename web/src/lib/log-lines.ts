@@ -17,6 +17,13 @@ export interface LogLine {
   /** Inside a fence of code. */
   code?: boolean;
   iteration: number;
+  /** The first byte of its line in the log of an iteration. */
+  offset?: number;
+}
+
+/** Whether a line has these words, in lower case. */
+export function hasWords(line: LogLine, words: string): boolean {
+  return `${line.name ?? ""} ${line.text}`.toLowerCase().includes(words);
 }
 
 export type LogFilter = "all" | "agent" | "tools" | "checks" | "errors";
@@ -87,6 +94,14 @@ export function passes(line: LogLine, filter: LogFilter): boolean {
 /** Lines of a result that show at first. */
 const FOLDED = 5;
 
+/** Characters of a line that show at first. */
+const LONG = 4000;
+
+/** The beginning of a long line. */
+export function cut(text: string): { shown: string; hidden: number } {
+  return text.length <= LONG ? { shown: text, hidden: 0 } : { shown: text.slice(0, LONG), hidden: text.length - LONG };
+}
+
 /** A result folded to its first lines, or a failure to its last. */
 export function fold(text: string, ok: boolean): { shown: string; hidden: number } {
   const lines = text.replace(/\n$/, "").split("\n");
@@ -94,16 +109,24 @@ export function fold(text: string, ok: boolean): { shown: string; hidden: number
   return { shown: shown.join("\n"), hidden: lines.length - shown.length };
 }
 
-/** The log of an iteration as lines. Without its end, the last line may be cut and is left out. */
-export function rawLines(text: string, iteration: number, whole: boolean): LogLine[] {
+const ENCODER = new TextEncoder();
+
+/**
+ * A part of the log of an iteration as lines; `offset` is its first byte in the log, and each key begins with that of its line.
+ * Without the end of the log, the last line may be cut and is left out, unless it is the only one.
+ */
+export function rawLines(text: string, iteration: number, whole: boolean, offset = 0): LogLine[] {
   const lines = text.split("\n");
-  if (!whole) lines.pop();
-  return lines.flatMap((line, n): LogLine[] => {
-    const base = { at: "", iteration };
+  if (!whole && lines.length > 1) lines.pop();
+  let next = offset;
+  return lines.flatMap((line): LogLine[] => {
+    const base = { at: "", iteration, offset: next };
+    const first = next;
+    next += ENCODER.encode(line).length + 1;
     const entries = entriesOf(line);
-    if (entries === null) return [{ ...base, key: `r${n}`, kind: "say", text: line }];
+    if (entries === null) return [{ ...base, key: `r${first}`, kind: "say", text: line }];
     return entries.flatMap((entry, at): LogLine[] => {
-      const key = `r${n}.${at}`;
+      const key = `r${first}.${at}`;
       if (entry.kind === "tool") return [{ ...base, key, kind: "tool", name: entry.name, text: entry.text }];
       if (entry.kind === "result") return [{ ...base, key, kind: entry.ok ? "result" : "error", text: entry.text }];
       return entry.text.split("\n").map((one, part) => ({ ...base, key: `${key}.${part}`, kind: "say", text: one }));

@@ -8,7 +8,7 @@ import { isActive, isOver } from "../lib/status";
 import { useUnfinishedToo, useRunsList } from "../live/runs-list";
 import { go, runPath } from "../router";
 import { A, Ago, cx, ProblemNote, Skeleton } from "../ui/basics";
-import { AgentTag, Bar, LoopBar, StatusMark } from "../ui/signs";
+import { AgentTag, Bar, LoopBar, Spark, StatusMark } from "../ui/signs";
 import { RowAction } from "./run-rows";
 
 const QUERY = { sort: "updated", order: "desc" };
@@ -104,6 +104,8 @@ function Card({ row, repo, at }: { row: RunRow; repo: string; at: boolean }) {
       <p className="board-line small"><StatusMark status={row.status} /> <span className="muted">{repo}</span> {row.agent && <AgentTag name={row.agent} />} <span className="grow" /><span className="muted"><Ago at={row.updated_at} narrow /></span></p>
       {rowNow(row) && <p className={cx("board-now small", row.status === "needs you" ? "tone-attention" : "muted")}>{rowNow(row)}</p>}
       <p className="board-line small num">
+        {row.tests && <span>tests {row.tests.passed}<span className="muted">/{row.tests.passed + row.tests.failed}</span></span>}
+        {row.tests && row.tests.series.length > 1 && <Spark values={row.tests.series} label="tests passing" max={row.tests.passed + row.tests.failed} tone="good" width={48} />}
         <span>iteration {row.iteration}{row.max_iterations && !over ? <span className="muted">/{row.max_iterations}</span> : null}</span>
         <span>{costAlone(row)}{share !== null && row.budget_usd ? <span className="muted"> of {money(row.budget_usd)}</span> : null}</span>
         {!over && row.loop_score !== null && <LoopBar score={row.loop_score} />}

@@ -1,14 +1,31 @@
+import { useState } from "react";
 import { api } from "../api/calls";
-import { useLoad } from "../lib/hooks";
-import { go } from "../router";
-import { useMe } from "../session";
-import { Button } from "../ui/basics";
+import { asProblem, type Problem } from "../api/client";
+import { go, runPath } from "../router";
+import { useMaySteer } from "../session";
+import { Button, ProblemNote } from "../ui/basics";
 
-/** Empty list: what a task is, and three templates. */
+const DEMOS = [
+  ["bug", "Watch a bug get fixed", "An agent bluffs, changes a test, then earns its proof. About two minutes."],
+  ["stuck", "See a run get stuck", "The agent repeats itself until ralph asks you for a hint."],
+  ["cheat", "See an agent change a test", "You see the changed line and decide: approve or reject."],
+] as const;
+
+/** Empty list: what a task is, and scripted runs that start at once. */
 export function FirstUse() {
-  const me = useMe();
-  const templates = useLoad(() => api.templates(), []);
-  const few = templates.data?.slice(0, 3) ?? [];
+  const barred = useMaySteer();
+  const [starting, setStarting] = useState<string | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const start = async (scenario: (typeof DEMOS)[number][0]) => {
+    setStarting(scenario);
+    setProblem(null);
+    try {
+      go(runPath((await api.demo(scenario)).id));
+    } catch (error) {
+      setProblem(asProblem(error));
+      setStarting(null);
+    }
+  };
   return (
     <div className="first-use">
       <h2>No runs yet</h2>
@@ -21,17 +38,19 @@ export function FirstUse() {
         <li><strong>Name the check</strong>: a command that fails now and passes when it is done.</li>
         <li><strong>Leave it.</strong> ralph asks you only when it needs a decision.</li>
       </ol>
+      <p>
+        <Button look="primary" onClick={() => go("/new")} disabled={barred !== null}>New run</Button>
+      </p>
+      <h3>Or start a demo: scripted, offline, no account</h3>
       <div className="first-cards">
-        {few.map((one) => (
-          <button key={one.name} type="button" className="card" disabled={me.role === "viewer"} onClick={() => go(`/new?template=${encodeURIComponent(one.name)}`)}>
-            <strong>{one.title}</strong>
-            <span className="muted">{one.description ?? one.text.split("\n").find((l) => l.trim() && !l.startsWith("#") && !l.startsWith("---")) ?? ""}</span>
+        {DEMOS.map(([scenario, title, text]) => (
+          <button key={scenario} type="button" className="card" disabled={barred !== null || starting !== null} title={barred ?? undefined} onClick={() => void start(scenario)}>
+            <strong>{title}</strong>
+            <span className="muted">{starting === scenario ? "Starting …" : text}</span>
           </button>
         ))}
       </div>
-      <p>
-        <Button look="primary" onClick={() => go("/new")} disabled={me.role === "viewer"}>New run</Button>
-      </p>
+      {problem && <ProblemNote problem={problem} />}
       <p className="muted">In a terminal: <code>ralph run "Fix the flaky test in tests/router.rs"</code>. Those runs appear here.</p>
     </div>
   );

@@ -78,6 +78,8 @@ export default function NewRun() {
   const [asFile, setAsFile] = useState(false);
   const key = useRef(crypto.randomUUID());
   const done = useRef(false);
+  const sentence = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => sentence.current?.focus(), []);
   const repos = useLoad(() => api.repos(), []);
   const offered = useSuggestions(form.repo, repos.data);
   const templates = useLoad(() => api.templates(), []);
@@ -152,7 +154,7 @@ export default function NewRun() {
                 className="sentence"
                 aria-label="Task"
                 rows={3}
-                autoFocus
+                ref={sentence}
                 value={form.text}
                 placeholder="Make the router keep the order of messages under load."
                 onChange={(e) => set("text")(e.target.value)}

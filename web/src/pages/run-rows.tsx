@@ -5,14 +5,14 @@ import { useEffect, useMemo, useRef } from "react";
 import { api } from "../api/calls";
 import { asProblem } from "../api/client";
 import type { RunRow } from "../api/types";
-import { cost, type Cost, costShare, count, money } from "../lib/format";
+import { cost, type Cost, costShare, count, digits, money } from "../lib/format";
 import { useWide } from "../lib/hooks";
 import { mostUrgent, notRunning, repoNames, rowAction, rowNow, type ListItem } from "../lib/list";
 import { isOver, prWords } from "../lib/status";
 import { racePath, runPath } from "../router";
 import { useMaySteer } from "../session";
 import { A, Ago, Button, cx, Out } from "../ui/basics";
-import { AgentTag, Bar, LoopBar, StatusMark } from "../ui/signs";
+import { AgentTag, Bar, LoopBar, Spark, StatusMark } from "../ui/signs";
 import { toast } from "../ui/toast";
 
 interface RowsProps {
@@ -48,7 +48,7 @@ export function Rows({ items, rows, at, more, hasMore, onRace }: RowsProps) {
     <div className="runs" ref={box} tabIndex={-1}>
       {wide && (
         <div className="run-head" aria-hidden>
-          <span>status</span><span>repo</span><span>task</span><span className="right">iteration</span><span>stuck score</span><span>cost</span><span className="right">active</span><span>now</span><span />
+          <span>status</span><span>repo</span><span>task</span><span>tests</span><span className="right">iteration</span><span>stuck score</span><span>cost</span><span className="right">active</span><span>now</span><span />
         </div>
       )}
       <ul className="run-list" style={{ height: virtual.getTotalSize() }}>
@@ -76,12 +76,25 @@ function Spent({ of }: { of: Cost }) {
 
 const LINKS = { answer: "Answer", take: "Take the result", why: "See why" } as const;
 
+/** What a question asks for, in two words. */
+const QUESTIONS: Partial<Record<NonNullable<RunRow["needs"]>, string>> = { stuck: "Give a hint", tests_changed: "Review tests", setup: "Fix the setup", agent_asks: "Answer" };
+
+/** Passing tests of all, with their course. */
+function Tests({ of }: { of: NonNullable<RunRow["tests"]> }) {
+  return (
+    <>
+      <span>{digits(of.passed)}<span className="muted">/{digits(of.passed + of.failed)}</span></span>
+      {of.series.length > 1 && <Spark values={of.series} label="tests passing" max={of.passed + of.failed} tone="good" width={40} />}
+    </>
+  );
+}
+
 /** The primary action of a run. */
 export function RowAction({ row }: { row: RunRow }) {
   const barred = useMaySteer();
   const action = rowAction(row);
   if (action === null) return null;
-  if (action !== "resume") return <A className={cx("button button-small", action === "answer" ? "button-primary" : "button-plain")} href={runPath(row.id, "overview", action === "take" ? { take: "1" } : undefined)}>{LINKS[action]}</A>;
+  if (action !== "resume") return <A className={cx("button button-small", action === "answer" ? "button-primary" : "button-plain")} href={runPath(row.id, "overview", action === "take" ? { take: "1" } : action === "answer" ? { answer: "1" } : undefined)}>{(action === "answer" && row.needs && QUESTIONS[row.needs]) || LINKS[action]}</A>;
   const resume = () =>
     api.control(row.id, { control: "resume" }).then(
       () => toast("Resumed.", "good"),
@@ -104,6 +117,7 @@ function Row({ row, repo, racer }: { row: RunRow; repo: (path: string) => string
         {racer === undefined ? <span className="c-title">{row.task}</span> : <AgentTag name={racer} />}
         {row.pr_url && <span className="c-pr"><Out href={row.pr_url}>{prWords(row)}</Out></span>}
       </span>
+      <span className="c-tests num" title="tests passing">{row.tests ? <Tests of={row.tests} /> : <span className="muted">–</span>}</span>
       <span className="c-iter num right">{row.iteration}{row.max_iterations && !over ? <span className="muted">/{row.max_iterations}</span> : null}</span>
       <span className="c-loop">{row.loop_score === null || over ? <span className="muted">–</span> : <LoopBar score={row.loop_score} />}</span>
       <span className="c-cost num">
@@ -134,6 +148,7 @@ function RaceRow({ item, repo, onOpen }: { item: Extract<ListItem, { what: "race
         <button type="button" className="icon c-open" aria-expanded={open} aria-label={open ? "Hide the runs of the race" : "Show the runs of the race"} onClick={onOpen}>{open ? "▾" : "▸"}</button>
         <span className="c-title">{race.title}</span> <span className="tag">race · {count(race.runs.length, "run")}</span>
       </span>
+      <span className="c-tests muted">–</span>
       <span className="c-iter num right">{Math.max(...rows.map((row) => row.iteration))}</span>
       <span className="c-loop muted">–</span>
       <span className="c-cost num">

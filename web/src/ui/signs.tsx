@@ -79,11 +79,11 @@ export function Check({ state }: { state: "met" | "failing" | "open" | "claimed"
 }
 
 /** A line without axes. */
-export function Spark({ values, label, max, tone = "accent" }: { values: (number | null)[]; label: string; max?: number; tone?: Tone }) {
+export function Spark({ values, label, max, tone = "accent", width: w = 96 }: { values: (number | null)[]; label: string; max?: number; tone?: Tone; width?: number }) {
   const known = values.filter((v): v is number => v !== null);
   if (known.length === 0) return <span className="muted">–</span>;
   const top = max ?? Math.max(...known, 1);
-  const [w, h] = [96, 20];
+  const h = 20;
   const step = values.length > 1 ? w / (values.length - 1) : 0;
   const points = values
     .map((v, at) => (v === null ? null : `${(at * step).toFixed(1)},${(h - 2 - (v / (top || 1)) * (h - 4)).toFixed(1)}`))

@@ -14,9 +14,11 @@ use ralph_loop_domain::view::{self, RunView, ViewContext};
 use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_journal::folder::shown;
+use ralph_loop_journal::live::{LivePayload, LiveRecord};
 use ralph_loop_journal::lock::{self, LockHolder};
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::event::CheckResult;
+use ralph_loop_protocol::money::in_session::SessionCost;
 use ralph_loop_protocol::status::Status;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -150,12 +152,32 @@ impl RunSnapshot {
         let path = self.entry.run_dir().iteration(current.iteration).join("actions.jsonl");
         // The agent of a stopped run isn't doing anything.
         self.driver.as_ref()?;
-        last_action(&read_end(&path, 16 * 1024)?)
+        let workspace = format!("{}/", self.state.spec.workspace.display());
+        last_action(&read_end(&path, 16 * 1024)?, &workspace)
+    }
+
+    /// The latest estimate of the active session's cost, if its end of the live output has one.
+    pub fn session_cost(&self) -> Option<SessionCost> {
+        let began = self.state.iterations.current.as_ref().filter(|c| c.stage == Stage::Working)?.started_at;
+        self.driver.as_ref()?;
+        let live = read_end(&self.entry.run_dir().live(), 64 * 1024)?;
+        last_cost(&live).filter(|cost| cost.at >= began)
     }
 }
 
-/// The last action that names a file or a command, shortened.
-fn last_action(jsonl: &str) -> Option<String> {
+/// The last record with a cost by the price list.
+fn last_cost(jsonl: &str) -> Option<SessionCost> {
+    jsonl.lines().rev().find_map(|line| {
+        let record: LiveRecord = serde_json::from_str(line).ok()?;
+        match record.body {
+            LivePayload::Tokens { cost_usd: Some(sum), .. } => Some(SessionCost { at: record.at, sum }),
+            _ => None,
+        }
+    })
+}
+
+/// The last action that names a file or a command, shortened; paths are relative to the workspace.
+fn last_action(jsonl: &str, workspace: &str) -> Option<String> {
     jsonl.lines().rev().find_map(|line| {
         let value: serde_json::Value = serde_json::from_str(line).ok()?;
         let input = value.get("input")?;
@@ -166,7 +188,7 @@ fn last_action(jsonl: &str) -> Option<String> {
             (None, Some(command)) => format!("running `{command}`"),
             (None, None) => return None,
         };
-        Some(one_line(&said, 60))
+        Some(one_line(&said.replace(workspace, ""), 60))
     })
 }
 
@@ -191,9 +213,27 @@ mod tests {
     #[test]
     fn the_last_named_action_is_reported() {
         let lines = "{\"name\":\"Edit\",\"input\":{\"file_path\":\"src/a.rs\"}}\n{\"name\":\"Think\",\"input\":{}}\n{\"torn";
-        assert_eq!(last_action(lines).as_deref(), Some("at src/a.rs"));
+        assert_eq!(last_action(lines, "/w/").as_deref(), Some("at src/a.rs"));
         let command = r#"{"input":{"command":"cargo test"}}"#;
-        assert_eq!(last_action(command).as_deref(), Some("running `cargo test`"));
-        assert_eq!(last_action(""), None);
+        assert_eq!(last_action(command, "/w/").as_deref(), Some("running `cargo test`"));
+        let inside = r#"{"input":{"file_path":"/w/src/a.rs"}}"#;
+        assert_eq!(last_action(inside, "/w/").as_deref(), Some("at src/a.rs"));
+        assert_eq!(last_action("", "/w/"), None);
+    }
+
+    #[test]
+    fn the_last_known_cost_of_a_session_is_reported() {
+        let record = |n: u64, body: &str| {
+            format!("{{\"n\":{n},\"at\":\"2026-01-01T00:00:0{n}Z\",\"seq\":3,\"iteration\":1,{body}}}\n")
+        };
+        let tokens = r#""kind":"tokens","input":9,"output":1"#;
+        let live = [
+            record(1, &format!("{tokens},\"cost_usd\":0.5")),
+            record(2, tokens),
+            record(3, r#""kind":"text","text":"hello""#),
+        ];
+        let cost = last_cost(&live.concat()).unwrap();
+        assert_eq!((cost.sum.dollars(), cost.at.to_string().as_str()), (0.5, "2026-01-01T00:00:01Z"));
+        assert_eq!(last_cost(&live[2]), None);
     }
 }

@@ -10,6 +10,7 @@ use ralph_loop_domain::view::RunView;
 use ralph_loop_journal::folder::registry::Registration;
 use ralph_loop_journal::live::stream::{Cursor, RunStream, StreamItem, StreamStart};
 use ralph_loop_journal::lock;
+use ralph_loop_protocol::money::in_session::SessionCost;
 
 /// A run whose state is in memory.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct LiveRun {
     row: RunRow,
     /// Finished iterations, and whether the run was over, at the last cost count.
     counted: (u32, bool),
+    /// The last known cost of the active session; its report may have left the end of the live output.
+    session: Option<SessionCost>,
 }
 
 impl LiveRun {
@@ -33,7 +36,7 @@ impl LiveRun {
         let stream = RunStream::open(&reading.entry.run_dir(), start)?.events_only();
         let row = RunRow::of(&reading, person.clone());
         let counted = (reading.state.iterations.count, reading.state.result.finished.is_some());
-        Ok(Self { reading, stream, person, row, counted })
+        Ok(Self { reading, stream, person, row, counted, session: None })
     }
 
     pub fn row(&self) -> &RunRow {
@@ -72,7 +75,11 @@ impl LiveRun {
         if reading.driver.is_some() {
             reading.state.tick(now);
         }
-        let row = RunRow::of(reading, self.person.clone());
+        self.session = reading.session_cost().or(self.session);
+        let mut row = RunRow::of(reading, self.person.clone());
+        if self.session.is_some() {
+            row.cost = reading.view().cost_with(self.session);
+        }
         if row == self.row {
             return Ok(None);
         }

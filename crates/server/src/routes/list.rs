@@ -1,6 +1,6 @@
 //! All routes by path and purpose.
 
-use super::{costs, create, docs, health, page, prepare, races, run, runs, watch};
+use super::{costs, create, demo, docs, health, page, prepare, races, run, runs, watch};
 use crate::routes::people::{access, fleet, mcp, session};
 use crate::routes::record::{artifacts, diff, events, files, iterations, output};
 use crate::routes::steer::{control, debug, diagnosis, guardrails, result, sandbox, task};
@@ -52,6 +52,7 @@ pub fn operations() -> &'static [Operation] {
         op("get", "/api/v1/runs/{run}/iterations", "viewer", "Its finished iterations with their receipts"),
         op("get", "/api/v1/runs/{run}/iterations/{iteration}", "viewer", "One iteration in detail"),
         op("get", "/api/v1/runs/{run}/output/{iteration}", "viewer", "What its agent printed, a piece at a time"),
+        op("get", "/api/v1/runs/{run}/output/{iteration}/search", "viewer", "Lines of that output with some words"),
         op("post", "/api/v1/runs/{run}/control", "operator", "Steer it: a letter to its inbox"),
         op("get", "/api/v1/runs/{run}/task", "viewer", "Its task, with an ETag"),
         op("put", "/api/v1/runs/{run}/task", "operator", "Edit its task; needs `If-Match`"),
@@ -67,6 +68,7 @@ pub fn operations() -> &'static [Operation] {
         op("get", "/api/v1/runs/{run}/sandbox", "viewer", "Where it works"),
         op("get", "/api/v1/runs/{run}/artifacts", "viewer", "The files of its record"),
         op("get", "/api/v1/runs/{run}/artifacts/{name}", "viewer", "A file of its record"),
+        op("post", "/api/v1/demo", "operator", "Start a scripted run, without account or network, in a separate folder"),
         op("post", "/api/v1/lint", "viewer", "What the linter says of a task"),
         op("post", "/api/v1/preview", "operator", "The first prompt of a run that is not started"),
         op("get", "/api/v1/templates", "viewer", "Beginnings for tasks"),
@@ -105,6 +107,7 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/iterations", get(iterations::iterations))
         .route("/iterations/{iteration}", get(iterations::iteration))
         .route("/output/{iteration}", get(output::output))
+        .route("/output/{iteration}/search", get(output::search))
         .route("/control", post(control::control))
         .route("/task", get(task::get).put(task::put))
         .route("/files", get(files::folder))
@@ -124,6 +127,7 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/runs", get(runs::list).post(create::create))
         .nest("/runs/{run}", runs)
         .route("/ws", get(watch::list_ws))
+        .route("/demo", post(demo::start))
         .route("/lint", post(prepare::lint))
         .route("/preview", post(prepare::preview))
         .route("/templates", get(prepare::templates))

@@ -3,6 +3,7 @@
 mod any_bytes;
 mod costs;
 mod create;
+mod demo;
 mod docs;
 mod health;
 mod list;

@@ -1,7 +1,7 @@
 //! Request and response types of each route.
 
 use super::list::Operation;
-use super::{costs, create, prepare, run};
+use super::{costs, create, demo, prepare, run};
 use crate::index::{CostSums, ListQuery, Page};
 use crate::routes::people::{access, session};
 use crate::routes::record::{artifacts, diff, events, files, iterations, output};
@@ -70,6 +70,9 @@ pub(crate) fn of(operation: &Operation, asked: &mut SchemaGenerator, answers: &m
         ("get", "/iterations") => it.gives::<iterations::Iterations>("200"),
         ("get", "/iterations/{iteration}") => it.gives::<iterations::IterationAnswer>("200"),
         ("get", "/output/{iteration}") => it.query::<output::OutputQuery>().gives::<output::Output>("200"),
+        ("get", "/output/{iteration}/search") => {
+            it.query::<output::SearchQuery>().gives::<output::OutputHits>("200")
+        }
         ("post", "/control") => it.body::<control::ControlBody>().gives::<control::ControlAnswer>("202"),
         ("get", "/task") => it.gives::<task::TaskAnswer>("200"),
         ("put", "/task") => it.body::<task::TextBody>().gives::<task::SavedTask>("200"),
@@ -84,6 +87,7 @@ pub(crate) fn of(operation: &Operation, asked: &mut SchemaGenerator, answers: &m
         ("post", "/debug") => it.body::<debug::DebugBody>().gives::<debug::DebugAnswer>("200"),
         ("get", "/sandbox") => it.gives::<sandbox::SandboxAnswer>("200"),
         ("get", "/artifacts") => it.gives::<artifacts::Artifacts>("200"),
+        ("post", "/demo") => it.body::<demo::DemoBody>().gives::<demo::DemoStarted>("201"),
         ("post", "/lint") => it.body::<prepare::LintBody>().gives::<prepare::LintAnswer>("200"),
         ("post", "/preview") => it.body::<create::CreateRun>().gives::<prepare::PreviewAnswer>("200"),
         ("get", "/templates") => it.gives::<Vec<prepare::Template>>("200"),

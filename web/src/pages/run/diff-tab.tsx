@@ -1,16 +1,24 @@
 import { useCallback, useMemo, useRef, useState } from "react";
 import { api } from "../../api/calls";
+import { asProblem } from "../../api/client";
 import { block } from "../../lib/clean";
+import { commentsOf, lineNow, noteOf, type Comment, type DiffLine } from "../../lib/comments";
 import { between } from "../../lib/compare";
-import { parsePatch } from "../../lib/diff";
+import { parsePatch, type FileDiff } from "../../lib/diff";
 import { costAlone, count, span } from "../../lib/format";
 import { useLoad, useWide } from "../../lib/hooks";
 import { useKeys } from "../../lib/keys";
+import { isOver } from "../../lib/status";
 import { remembered } from "../../lib/storage";
 import { setQuery } from "../../router";
 import { Button, cx, Empty, ProblemNote, Skeleton } from "../../ui/basics";
-import { DiffView } from "../../ui/diff-view";
+import { DiffView, type Commenting } from "../../ui/diff-view";
+import { Check } from "../../ui/signs";
+import { toast } from "../../ui/toast";
 import { useRunHere } from "./context";
+
+/** Files that are listed next to the diff. */
+const LISTED = 300;
 
 /** All changes, those of one iteration, or those between two. */
 export default function DiffTab({ query }: { query: URLSearchParams }) {
@@ -23,8 +31,9 @@ export default function DiffTab({ query }: { query: URLSearchParams }) {
   const [split, setSplit] = useState(remembered.get("diff") === "split");
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const files = useMemo(() => parsePatch(diff.data?.patch ?? ""), [diff.data]);
-  const jumper = useRef<(path: string) => void>(() => {});
-  const keepJump = useCallback((call: (path: string) => void) => {
+  const comments = useComments(iteration);
+  const jumper = useRef<(path: string, place?: DiffLine) => void>(() => {});
+  const keepJump = useCallback((call: (path: string, place?: DiffLine) => void) => {
     jumper.current = call;
   }, []);
   const added = files.reduce((sum, f) => sum + f.added, 0);
@@ -69,6 +78,7 @@ export default function DiffTab({ query }: { query: URLSearchParams }) {
         )}
       </div>
       {iteration !== null && against !== null && against > 0 && <BetweenLine from={against} to={iteration} />}
+      <Comments all={comments.all} onJump={(one) => jumper.current(one.path, one.now === null ? undefined : { ...one, line: one.now })} />
       {diff.problem && <ProblemNote problem={diff.problem} retry={diff.reload} />}
       {diff.data?.cut && <p className="note note-attention small">The diff is too long for this page; <code>ralph diff {id}</code> prints it all.</p>}
       {diff.loading && !diff.data ? (
@@ -79,16 +89,17 @@ export default function DiffTab({ query }: { query: URLSearchParams }) {
         <div className="diff-layout">
           {wide && files.length > 1 && (
             <ul className="diff-files small mono" aria-label="Changed files">
-              {files.map((file) => (
+              {files.slice(0, LISTED).map((file) => (
                 <li key={file.path}>
                   <button type="button" className={cx("link", closed.has(file.path) && "muted")} title={block(file.path)} onClick={() => jumper.current(file.path)}>
                     <span className="diff-files-name">{block(file.path)}</span> <span className="tone-good">+{file.added}</span> <span className="tone-bad">−{file.removed}</span>
                   </button>
                 </li>
               ))}
+              {files.length > LISTED && <li className="muted">{count(files.length - LISTED, "more file")}</li>}
             </ul>
           )}
-          <DiffView files={files} split={split && wide} closed={closed} onToggle={toggle} jump={keepJump} />
+          <DiffView files={files} split={split && wide} closed={closed} onToggle={toggle} jump={keepJump} commenting={comments.commenting} />
         </div>
       )}
     </div>
@@ -109,5 +120,69 @@ function BetweenLine({ from, to }: { from: number; to: number }) {
       ) : <span className="muted">tests not reported · </span>}
       {costAlone(found.spent)} · {span(found.seconds)}
     </p>
+  );
+}
+
+/** A comment with the line where it is now; null once that line has changed. */
+type Standing = Comment & { now: number | null };
+
+/** The comments of the run, and how a line of the shown diff gets one. `iteration` is its end, or null for the newest. */
+function useComments(iteration: number | null): { all: Standing[]; commenting: Commenting } {
+  const { id, view, run, store, barred } = useRunHere();
+  const notes = run.events.filter((event) => event.kind === "control_received" && event.control === "note").length;
+  const rules = useLoad((signal) => api.rules(id, signal), [id, notes]);
+  const found = useMemo(() => commentsOf(rules.data?.notes ?? ""), [rules.data]);
+  const earlier = [...new Set(found.map((one) => one.iteration))].filter((n) => n < view.iterations).join(" ");
+  const since = useLoad(
+    async (signal) => {
+      const numbers = earlier.split(" ").filter(Boolean).map(Number);
+      const patches = await Promise.all(numbers.map((n) => api.diff(id, null, n, signal)));
+      return new Map<number, FileDiff[]>(numbers.map((n, at) => [n, parsePatch(patches[at]?.patch ?? "")]));
+    },
+    [id, earlier, view.iterations],
+  );
+  const all = useMemo(() => found.map((one): Standing => ({ ...one, now: lineNow(one, since.data?.get(one.iteration) ?? []) })), [found, since.data]);
+  const { reload } = rules;
+  const shown = iteration ?? view.iterations;
+  const commenting = useMemo((): Commenting => {
+    const send = async (place: DiffLine, code: string, text: string): Promise<boolean> => {
+      try {
+        await store.send({ control: "note", text: noteOf(place, shown, code, text) });
+        toast("Comment sent. The next session gets it.", "good");
+        reload();
+        return true;
+      } catch (error) {
+        const said = asProblem(error);
+        toast([said.title, said.detail, said.hint].filter(Boolean).join(". "), "bad");
+        return false;
+      }
+    };
+    const here = (one: Standing) => (one.iteration === shown ? one.line : iteration === null ? one.now : null);
+    return {
+      at: (place) => all.filter((one) => one.path === place.path && one.removed === place.removed && here(one) === place.line),
+      send: barred !== null || isOver(view.status) ? null : send,
+    };
+  }, [all, barred, iteration, reload, shown, store, view.status]);
+  return { all, commenting };
+}
+
+function Comments({ all, onJump }: { all: Standing[]; onJump: (one: Standing) => void }) {
+  if (all.length === 0) return null;
+  const open = all.filter((one) => one.now !== null).length;
+  return (
+    <details className="comments small" open={open > 0}>
+      <summary>{count(all.length, "comment")} · {open} open</summary>
+      <ul>
+        {all.map((one) => (
+          <li key={one.id}>
+            <Check state={one.now === null ? "met" : "open"} />
+            <button type="button" className="link mono" onClick={() => onJump(one)}>{block(one.path)}:{one.now ?? one.line}</button>
+            <code className="ellipsis">{one.code}</code>
+            <span className="comments-text">{one.text}</span>
+            <span className="muted">{one.now === null ? "resolved: the line has changed" : one.from}</span>
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }

@@ -41,6 +41,8 @@ export function IterationCard({ one, before }: { one: IterationLine; before: Ite
           <span>{costAlone(one)}</span>
           <span>{clock(one.duration_ms / 1000)}</span>
           <span><Ago at={one.ended_at} narrow /></span>
+          <A className="card-part" href={runPath(id, "logs", { iteration: String(one.iteration) })} aria-label={`Output of iteration ${one.iteration}`}>output</A>
+          <A className="card-part" href={runPath(id, "diff", { iteration: String(one.iteration) })} aria-label={`Diff of iteration ${one.iteration}`}>diff</A>
         </div>
       </div>
     </li>

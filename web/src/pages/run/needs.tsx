@@ -4,7 +4,7 @@ import { asProblem } from "../../api/client";
 import type { Control } from "../../api/types";
 import { block, shortPaths } from "../../lib/clean";
 import { parsePatch, type Row } from "../../lib/diff";
-import { useLoad } from "../../lib/hooks";
+import { useLoad, useWide } from "../../lib/hooks";
 import { runPath } from "../../router";
 import { A, Button, cx } from "../../ui/basics";
 import { DiffRows } from "../../ui/diff-view";
@@ -19,12 +19,21 @@ const FILES = 3;
 
 /** The question for the user, the evidence and the answers. */
 export function NeedsBanner({ compact }: { compact: boolean }) {
-  const { view, barred } = useRunHere();
+  const { view, barred, id } = useRunHere();
+  const wide = useWide(700);
   const needs = view.needs;
   if (!needs || view.status !== "needs you") return null;
   const answers = answersFor(needs.reason, needs.message);
   const { headline, facts } = partsOf(needs.message);
   const details = needs.details ?? [];
+  if (compact && !wide) {
+    return (
+      <section className="needs needs-line" aria-label="This run needs you">
+        <p className="needs-message"><span className="sign tone-attention" aria-hidden>▲</span> {withCode(headline)}</p>
+        <A className="button button-small button-primary" href={runPath(id, "overview", { answer: "1" })}>Answer</A>
+      </section>
+    );
+  }
   return (
     <section className="needs" aria-label="This run needs you">
       <div className="needs-what">
@@ -114,6 +123,10 @@ function Hint({ answer, busy, onSend }: { answer: Answer; busy: boolean; onSend:
   const [text, setText] = useState(answer.hint?.value ?? "");
   const name = useId();
   const area = useRef<HTMLTextAreaElement>(null);
+  const wanted = answer.look === "primary" && new URLSearchParams(location.search).has("answer");
+  useEffect(() => {
+    if (wanted) area.current?.focus();
+  }, [wanted]);
   useEffect(() => {
     const box = area.current;
     if (!box) return;

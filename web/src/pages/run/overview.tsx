@@ -205,7 +205,7 @@ function Progress() {
   return (
     <Section title="Getting closer" aside={<span className="muted small">last {count(view.history.length, "iteration")}</span>}>
       <div className="sparks">
-        <span className="spark-line"><span className="muted small">tests passing</span><Spark values={tests} label="tests passing" tone="good" /><span className="num">{tests[tests.length - 1] ?? "–"}</span></span>
+        {tests.some((passed) => passed !== null) && <span className="spark-line"><span className="muted small">tests passing</span><Spark values={tests} label="tests passing" tone="good" /><span className="num">{tests[tests.length - 1] ?? "–"}</span></span>}
         <span className="spark-line"><span className="muted small">stuck score</span><Spark values={view.history.map((one) => one.loop_score)} label="stuck score" max={1} tone="attention" /><span className="num">{view.loop_score.toFixed(2)}</span></span>
       </div>
     </Section>

@@ -38,8 +38,10 @@ const PANES: Record<Exclude<Tab, "overview">, React.LazyExoticComponent<(props: 
 
 export function RunPage({ id, tab, query }: { id: string; tab: Tab; query: URLSearchParams }) {
   const live = useRun(id);
-  const barred = useMaySteer();
-  const row = useRunsLive().rows.get(id);
+  const { rows, gone } = useRunsLive();
+  const may = useMaySteer();
+  const barred = gone.has(id) ? "The run was deleted" : may;
+  const row = rows.get(id);
   const [asking, setAsking] = useState<Ask | null>(null);
   const view = live?.run.view ?? null;
   useTitle(view ? `${isOver(view.status) || view.status === "needs you" ? `${lookOf(view.status).sign} ` : ""}${view.title} · ralph` : "ralph");
@@ -162,6 +164,7 @@ function Inside({ tab, query }: { tab: Tab; query: URLSearchParams }) {
         <Head onSide={toggle} sideOpen={wide ? side : sheet} overview={tab === "overview"} />
         <p className="sr-only" role="status">{`${view.title}: ${view.status}`}</p>
         <LinkLine />
+        <Deleted />
         <NeedsBanner compact={tab !== "overview"} />
         <nav className="tabs" aria-label="Parts of the run" ref={bar}>
           {TABS.map((t) => (
@@ -260,6 +263,13 @@ function Spent() {
   const limit = view.budgets.find((b) => b.budget === "cost")?.limit;
   const words = useTimeWords((now) => costAlone(costSoFar(view, run.sessionCost, now)));
   return <span className="num">{words}{limit && words !== "cost unknown" && !isOver(view.status) ? ` of ${money(limit)}` : ""}</span>;
+}
+
+/** A run that was deleted while its page is open; what was read stays. */
+function Deleted() {
+  const { id } = useRunHere();
+  if (!useRunsLive().gone.has(id)) return null;
+  return <p className="note note-attention" role="status"><strong>This run was deleted.</strong> The page shows what it had read. <A href="/">All runs</A></p>;
 }
 
 /** A warning while the stream of this run is down. */

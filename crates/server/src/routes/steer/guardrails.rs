@@ -2,6 +2,7 @@
 
 use crate::auth::Caller;
 use crate::http::extract::Answer;
+use crate::http::problem::Problem;
 use crate::server::Server;
 use axum::Json;
 use axum::extract::{Path, State};
@@ -9,6 +10,8 @@ use ralph_loop_app::read::facts::RunSnapshot;
 use ralph_loop_app::trust::repo_file;
 use ralph_loop_domain::repo::guardrail;
 use ralph_loop_journal::folder::layout::RalphDir;
+use ralph_loop_journal::inbox;
+use ralph_loop_protocol::control::{Control, Letter};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -23,7 +26,7 @@ pub(crate) struct Guardrails {
     text: String,
     /// Each rule.
     rules: Vec<RuleText>,
-    /// Notes for the repo and for this run.
+    /// Notes for the repo and for this run, those that the run hasn't read yet at the end.
     notes: String,
 }
 
@@ -51,12 +54,26 @@ pub(crate) async fn guardrails(
             let redactor = own.app.environment().redactor(&reading.entry.origin);
             let text = redactor.text(&dir.read_text("guardrails.md", TEXT_MAX)).into_owned();
             let of_run = repo_file::read_record(&reading.entry.run_dir().notes()).unwrap_or_default();
-            let notes =
-                format!("{}\n{}", dir.read_text("notes.md", TEXT_MAX), String::from_utf8_lossy(&of_run));
+            let notes = format!(
+                "{}\n{}{}",
+                dir.read_text("notes.md", TEXT_MAX),
+                String::from_utf8_lossy(&of_run),
+                unread_notes(&reading)?
+            );
             let rules =
                 guardrail::rules(&text).into_iter().map(|rule| RuleText { text: rule.text }).collect();
             Ok(Guardrails { rules, text, notes: redactor.text(notes.trim()).into_owned() })
         })
         .await?;
     Ok(Json(answer))
+}
+
+/// Notes that the run hasn't read yet, in the form that it will write them.
+fn unread_notes(reading: &RunSnapshot) -> Result<String, Problem> {
+    let mut notes = String::new();
+    for (letter, _) in inbox::read(&reading.entry.run_dir(), reading.state.people.inbox)? {
+        let Ok(Letter { id, from, control: Control::Note { text } }) = letter else { continue };
+        notes.push_str(&format!("\n{}\n<!-- {id} {from} -->\n", text.trim_end()));
+    }
+    Ok(notes)
 }

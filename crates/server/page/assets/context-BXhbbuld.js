@@ -1,1 +1,0 @@
-import{Lt as e,Vt as t}from"./basics-BhzC6-Kg.js";var n=t(null);function r(){let t=e(n);if(!t)throw Error(`this part of the page belongs to a run`);return t}export{r as n,n as t};

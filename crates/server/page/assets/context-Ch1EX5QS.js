@@ -1,0 +1,1 @@
+import{Lt as e,Vt as t}from"./basics-CZrMGlTM.js";var n=t(null);function r(){let t=e(n);if(!t)throw Error(`this part of the page belongs to a run`);return t}export{r as n,n as t};
