@@ -8,6 +8,7 @@ use crate::steps::recover;
 use crate::steps::work::priced;
 use ralph_loop_domain::ports::SessionRequest;
 use ralph_loop_domain::text::claim::{Claim, claim};
+use ralph_loop_journal
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::event::{EventBody, PromiseAsked, SessionEnd};
 use ralph_loop_protocol::money::Usd;
@@ -39,7 +40,7 @@ pub(crate) fn ask(run: &mut Run, iteration: u32) -> Result<bool, DriveError> {
     );
     let folder = run.ledger.iteration_dir(iteration)?;
     let prompt_file = folder.join("promise.md");
-    run.files.write(&prompt_file, prompt.as_bytes())?;
+    artifacts::write(&prompt_file, prompt.as_bytes())?;
     let request = SessionRequest {
         run: &run_id,
         iteration,
