@@ -8,7 +8,7 @@ use crate::steps::recover;
 use crate::steps::work::priced;
 use ralph_loop_domain::ports::SessionRequest;
 use ralph_loop_domain::text::claim::{Claim, claim};
-use ralph_loop_journal
+use ralph_loop_journal::folder::artifacts;
 use ralph_loop_protocol::display::text::one_line;
 use ralph_loop_protocol::event::{EventBody, PromiseAsked, SessionEnd};
 use ralph_loop_protocol::money::Usd;
