@@ -59,7 +59,9 @@ pub enum FaultKind {
         ms: u64,
     },
     /// Silence until this file exists, then the answer as scripted.
-    Held { until: std::path::PathBuf },
+    Held {
+        until: std::path::PathBuf,
+    },
     Garbled,
     /// The connection ends before the first byte.
     Hangup,

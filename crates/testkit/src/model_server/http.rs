@@ -29,10 +29,7 @@ impl Request {
 #[derive(Debug)]
 pub(crate) enum ReadEnd {
     Closed,
-    Bad {
-        status: u16,
-        why: &'static str,
-    },
+    Bad { status: u16, why: &'static str },
 }
 
 pub(crate) struct Reader {

@@ -71,11 +71,7 @@ struct Run {
 #[derive(Debug)]
 pub(super) enum Plan {
     Side,
-    Turn {
-        turn: Box<Turn>,
-        session: usize,
-        fault: Option<FaultKind>,
-    },
+    Turn { turn: Box<Turn>, session: usize, fault: Option<FaultKind> },
 }
 
 #[derive(Debug, Default)]
