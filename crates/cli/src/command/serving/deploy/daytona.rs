@@ -125,7 +125,7 @@ fn given(env: &Environment, args: &DaytonaArgs) -> Result<Vec<(String, String)>,
             CommandError::usage(format!("the variable `{name}` is not set"))
                 .hint("set it, or leave it out of `--env`")
         })?;
-        Ok((name.clone(), value))
+        Ok::<_, CommandError>((name.clone(), value))
     };
     let mut given = args.env.iter().map(value).collect::<Result<Vec<_>, CommandError>>()?;
     // Its runs work in sandboxes of their own, beside it.
