@@ -122,11 +122,16 @@ pub fn ask(
         iteration: 1,
         prompt_file: &prompt_file,
     };
-    let prompt = match copy_repo(env, &top, &scratch) {
-        true => format!("{ABOUT_COPY}\n\n{}", question.prompt),
-        false => question.prompt.to_owned(),
-    };
+    let prompt = with_copy(env, &top, &scratch, question.prompt);
     BackendAsker::new().ask(&asking(AskTarget::Agent(asked), &prompt), sink).map_err(refused)
+}
+
+/// The prompt for an agent in this sandbox, which gets a copy of the repo.
+pub fn with_copy(env: &Environment, top: &Path, scratch: &Scratch, prompt: &str) -> String {
+    match copy_repo(env, top, scratch) {
+        true => format!("{ABOUT_COPY}\n\n{prompt}"),
+        false => prompt.to_owned(),
+    }
 }
 
 /// Copies the repo's committed files into the sandbox; `false` if there are none. An answer without them is better

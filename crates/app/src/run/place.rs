@@ -64,7 +64,7 @@ pub fn extent(
         named => named,
     };
     let working_dir = chosen.task.working_dir.as_deref();
-    // An empty name stands for the task's own folder.
+    // An empty name means the task's own folder.
     if named.iter().any(String::is_empty) && working_dir.is_none() {
         return Err(AppError::usage("the task names no `working_dir` to clone alone")
             .hint("name the folder: `--sparse FOLDER`"));

@@ -177,7 +177,7 @@ fn tree(folder: &SafeDir, path: &Path, below: &str, names: &mut Vec<String>) {
 /// The last 8 to 16 kB of errors (about 200 lines), from the start of an entry.
 fn recent_errors(run: &RunDir) -> String {
     use std::io::{Read as _, Seek as _, SeekFrom};
-    // The one in `.ralph/` goes on over all runs.
+    // The one in `.ralph/` holds those of all runs.
     let Ok(mut file) = std::fs::File::open(run.errors()) else { return String::new() };
     let length = file.metadata().map_or(0, |m| m.len());
     let from = match length / ERRORS_GRID {

@@ -280,7 +280,7 @@ pub(crate) fn proof_of(run: &Run, subject: &Subject, found: &Finding) -> Result<
     })
 }
 
-/// The task's criteria with what decides each.
+/// The criteria of the task, and how each is decided.
 fn criteria(run: &Run, results: &[CheckResult], passed: bool) -> Vec<ProofCriterion> {
     let state = &run.ledger.state;
     let of = |criterion: &Criterion| ProofCriterion {

@@ -116,7 +116,7 @@ fn named_paths_get_commits_of_their_own_before_the_rest() {
     fixture.git(&["fsck", "--strict", "--no-dangling"]);
     // Another process continues from there and repeats nothing.
     let again = checkpoint_in_parts(&mut fixture.reopened(&baseline), 1, false, &parts).unwrap();
-    assert_eq!((again.commit, again.tree), (made.commit.clone(), made.tree));
+    assert_eq!((again.commit, again.tree), (made.commit.clone(), made.tree.clone()));
     assert_eq!(log(&format!("main..{WORK}")), commits);
     fixture.write("d.txt", "d\n");
     let all = [part("All of it", &["."])];

@@ -68,6 +68,7 @@ fn iteration(both: &mut HandBack, iteration: u32, on_branch: bool) -> Checkpoint
         iteration,
         agent: &agent,
         message: "work",
+        parts: &[],
         at,
         on_branch,
         redactor: None,

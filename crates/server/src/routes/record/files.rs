@@ -145,12 +145,12 @@ impl Workspace {
         is_served(below).then_some(below)
     }
 
-    /// Where a file or folder really is: a folder to open it in, and its path there.
-    fn place<'a>(&self, path: &'a str) -> std::io::Result<(SafeDir, &'a str)> {
+    /// Where a file or folder really is: the folder to open it in, if that isn't the workspace, and its path there.
+    fn place<'a>(&self, path: &'a str) -> std::io::Result<(Option<SafeDir>, &'a str)> {
         match self.in_record(path) {
-            Some(below) => Ok((SafeDir::open(self.record.path())?, below)),
-            None if path == ACTIVITY => Ok((SafeDir::open(&self.home)?, path)),
-            None => Ok((self.dir.folder(".")?, path)),
+            Some(below) => Ok((Some(SafeDir::open(self.record.path())?), below)),
+            None if path == ACTIVITY => Ok((Some(SafeDir::open(&self.home)?), path)),
+            None => Ok((None, path)),
         }
     }
 
@@ -180,7 +180,7 @@ impl Workspace {
         // No links: a harmless name could lead to a hidden file of the workspace.
         let read = self.place(path).and_then(|(dir, path)| {
             use std::io::Read as _;
-            let file = dir.open_file(path, Links::Refused)?;
+            let file = dir.as_ref().unwrap_or(&self.dir).open_file(path, Links::Refused)?;
             let size = file.metadata()?.len();
             let mut bytes = Vec::new();
             file.take(BYTES_MAX).read_to_end(&mut bytes)?;
@@ -256,9 +256,10 @@ pub(crate) async fn folder(
             let space = Workspace::open(&own, &entry)?;
             let text = text_of(&below);
             let (dir, at) = space.place(&text).map_err(|_| no_folder())?;
+            let dir = dir.as_ref().unwrap_or(&space.dir);
             let found = dir.entries(at, NAMES_MAX).map_err(|_| no_folder())?;
             let mut entries: Vec<FolderEntry> =
-                found.iter().filter_map(|entry| listed(&space, &dir, (&path, at), entry)).collect();
+                found.iter().filter_map(|entry| listed(&space, dir, (&path, at), entry)).collect();
             if path == ".ralph" {
                 entries.retain(|entry| entry.name != "iterations");
                 entries.push(FolderEntry {

@@ -125,10 +125,10 @@ fn given(env: &Environment, args: &DaytonaArgs) -> Result<Vec<(String, String)>,
             CommandError::usage(format!("the variable `{name}` is not set"))
                 .hint("set it, or leave it out of `--env`")
         })?;
-        Ok((name.clone(), value))
+        Ok::<_, CommandError>((name.clone(), value))
     };
     let mut given = args.env.iter().map(value).collect::<Result<Vec<_>, CommandError>>()?;
-    // Its runs work in sandboxes of their own, beside it.
+    // Its runs work in separate sandboxes.
     let own = OWN.iter().filter(|name| !args.env.iter().any(|known| known == *name));
     let own: Vec<_> = own.filter_map(|name| Some(((*name).to_owned(), env.vars().filled(name)?))).collect();
     given.extend(own);

@@ -8,6 +8,7 @@ use crate::error::CommandError;
 use crate::output::Out;
 use crate::process::signals;
 use ralph_loop_agents::{BackendAsker, CliAgent, HttpModelClient, presets};
+use ralph_loop_app::agents::consult;
 use ralph_loop_app::agents::scratch::Scratch;
 use ralph_loop_app::config::{models, settings};
 use ralph_loop_app::task::project::project_commands;
@@ -252,10 +253,14 @@ impl Planner {
                 prompt_file: &prompt_file,
             })
         };
+        let prompt = match self.agent.kind.calls_model() {
+            true => self.prompt.clone(),
+            false => consult::with_copy(&self.env, &self.top, &scratch, &self.prompt),
+        };
         let question = Question {
             whom,
             system: SYSTEM,
-            prompt: &self.prompt,
+            prompt: &prompt,
             earlier: &self.earlier,
             schema: None,
             max_output_tokens: Some(32_000),
