@@ -224,6 +224,9 @@ pub enum Command {
     /// Give the next session a hint
     Nudge(command::steer::control::TextArgs),
     /// Open the terminal UI
+    #[command(after_help = "Examples:
+  ralph tui              the same as `ralph` without a command in a terminal
+  ralph -C ~/project tui")]
     Tui,
     /// Show the state of a run
     Status(command::watch::status::StatusArgs),

@@ -50,7 +50,7 @@ pub fn ends(text: &str, max: usize) -> Cow<'_, str> {
     let first = first.rfind('\n').map_or(first, |at| &first[..at]);
     let last = tail(text, max / 2);
     let last = last.find('\n').map_or(last, |at| &last[at + 1..]);
-    let between = text[first.len()..text.len() - last.len()].matches('\n').count().max(1);
+    let between = text[first.len()..text.len() - last.len()].matches('\n').count().saturating_sub(1).max(1);
     format!("{first}\n… {} left out …\n{last}", count(between, "line")).into()
 }
 
@@ -176,6 +176,8 @@ mod tests {
         assert_eq!(tail_lines("a\nb\nc\n", 2), "b\nc\n");
         assert_eq!(tail_lines("a\nb", 5), "a\nb");
         assert_eq!(tail_lines("", 3), "");
+        assert_eq!(ends("a\nb\nc", 9), "a\nb\nc");
+        assert_eq!(ends("one\ntwo\nthree\nfour", 12), "one\n… 2 lines left out …\nfour");
     }
 
     #[test]

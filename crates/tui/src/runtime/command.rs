@@ -11,7 +11,7 @@ pub fn run(world: &World, words: &[String], done: &str) -> Result<(), AppError> 
     let answer = own_program::answer(world.env(), &world.folder, &words, &|| false)?;
     if let ["publish", run, ..] = words.as_slice() {
         // A push may have worked where the pull request didn't.
-        let view = world.app.facts(&world.folder, Some(run))?.view();
+        let view = world.app.facts(&world.folder, Some(*run))?.view();
         let Some(pr) = view.pr else {
             let fix = format!("`ralph publish {run}` shows more");
             return Err(AppError::usage("no pull request was opened").cause(view.now).hint(fix));

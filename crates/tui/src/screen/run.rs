@@ -90,6 +90,7 @@ pub fn short(model: &Model, binding: &Binding) -> Option<&'static str> {
     let asks = view.is_some_and(|view| view.needs.is_some());
     let stands = view.is_some_and(|view| !view.driven || view.status == Status::Paused);
     match binding.action {
+        Action::Enter if model.run.hinting => Some("send"),
         // The answers to a question, and nothing else.
         Action::Note | Action::Runs | Action::Search | Action::Mark | Action::Compare | Action::Enter
             if asks =>
@@ -517,15 +518,15 @@ fn question(model: &Model, view: &RunView, needs: &NeedsView, canvas: &mut Canva
     }
     row += 1;
     if model.run.hinting || !model.run.hint.is_empty() {
-        let label = "hint: ";
-        canvas.line(inside, row, &[(Role::Accent, label.into())]);
-        let field =
-            Rect { x: inside.x + 6, y: inside.y + row, width: inside.width.saturating_sub(6), height: 1 };
+        canvas.line(inside, row, &[(Role::Accent, "hint: ".into())]);
+        let cells = inside.width.saturating_sub(6);
+        let lines = 1 + u16::from(width(&model.run.hint.text()) >= usize::from(cells));
+        let field = Rect { x: inside.x + 6, y: inside.y + row, width: cells, height: lines };
         canvas.editor(field, &model.run.hint);
         if !model.run.hinting {
             canvas.cursor = None;
         }
-        row += 1;
+        row += lines;
     }
     // The tabs below stay usable.
     let room = area.height.saturating_sub(row + 8).min(needs.details.len() as u16);

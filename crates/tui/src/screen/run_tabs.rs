@@ -293,13 +293,13 @@ pub fn closer(view: &RunView, canvas: &mut Canvas<'_>, area: Rect, row: u16) {
         spans.push((Role::Good, canvas.spark(&tests, 8)));
         spans.push((Role::Muted, format!(" {} of {}", last.passed, last.passed + last.failed)));
     }
+    if let Some(best) = &view.best {
+        spans.push((Role::Text, format!("   best {}", one_line(&best.words(), 120))));
+    }
     let scores: Vec<f64> = view.history.iter().map(|it| it.loop_score).collect();
     spans.push((Role::Muted, "   stuck score ".into()));
     spans.push((Role::Attention, canvas.spark(&scores, 8)));
     spans.push((Role::Muted, format!(" {:.1}", view.loop_score)));
-    if let Some(best) = &view.best {
-        spans.push((Role::Text, format!("   best {}", one_line(&best.words(), 120))));
-    }
     canvas.line(area, row, &spans);
 }
 
