@@ -244,10 +244,16 @@ impl ProofState {
         }
     }
 
-    /// Whether every failing test is in a changed file, according to its runner: examples in documents and comments.
+    /// Whether every failing test is in a changed file of the product, according to its runner: examples in documents
+    /// and comments. The original harness replaces the other changed files.
     fn changed_its_tests(&self, name: &str) -> bool {
         let failing = self.before(name).map(|result| result.failing.as_slice()).unwrap_or_default();
-        let is_changed = |test: &String| self.changed.iter().any(|path| is_in_file(test, path));
+        let replaced = |path: &String| {
+            let whole = |change: &HarnessChange| change.source != HarnessSource::InlineTests;
+            self.harness.iter().any(|change| change.path == *path && whole(change))
+        };
+        let product: Vec<&String> = self.changed.iter().filter(|path| !replaced(path)).collect();
+        let is_changed = |test: &String| product.iter().any(|path| is_in_file(test, path));
         !failing.is_empty() && failing.iter().all(is_changed)
     }
 
@@ -627,6 +633,24 @@ mod tests {
         ] {
             assert_eq!(outcome(failing, changed), want, "{failing} {changed}");
         }
+    }
+
+    #[test]
+    fn a_red_test_in_a_changed_test_file_is_judged_by_the_original() {
+        let named = |end| CheckResult { failing: vec!["tests/a.py::test_a".to_owned()], ..result(end) };
+        let tree = |end| TreeRun { results: vec![result(end)], problems: Vec::new() };
+        let state = ProofState {
+            required: vec!["tests".into()],
+            baseline: Some(vec![named("-1/3")]),
+            red: ["tests".to_owned()].into(),
+            has_diff: true,
+            changed: vec!["tests/a.py".to_owned(), "a.py".to_owned()],
+            harness: vec![change("tests")],
+            runs: [(Tree::Commit, tree("+4")), (Tree::OriginalHarness, tree("+3"))].into(),
+            ..ProofState::default()
+        };
+        let Next::Done(verdict) = next(&state) else { panic!("nothing else must run") };
+        assert_eq!(verdict.level, Some(ProofLevel::Independent));
     }
 
     #[test]

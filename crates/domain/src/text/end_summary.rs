@@ -29,8 +29,8 @@ pub(crate) fn success(state: &RunState) -> String {
         return format!("Already true: {checks} passed on the original tree, so no session was started.");
     };
     let place = if proof.clean { "in a clean checkout" } else { "in place" };
-    let shown = proof.difference.first().or(proof.level_reason.as_ref());
-    let shown = shown.map_or_else(String::new, |line| format!(" {}.", capital(&text::one_line(line, 200))));
+    let shown = proof.difference.first().into_iter().chain(&proof.level_reason);
+    let shown: String = shown.map(|line| format!(" {}.", capital(&text::one_line(line, 200)))).collect();
     let harness = match (proof.level, proof.harness.as_slice()) {
         (Some(ProofLevel::Independent), _) | (_, []) => String::new(),
         (_, [first, rest @ ..]) => {
