@@ -17,7 +17,7 @@ export const rows = [
   row("race-a", "Make the parser twice as fast", "acme/parser", "done", { iteration: 2, cost_usd: 0.57, proof_level: "independent", updated_at: ago(5000), now: "proven" }),
   row("race-b", "Make the parser twice as fast", "acme/parser", "stopped", { agent: "claude", iteration: 1, cost_usd: null, cost_basis: "unknown", updated_at: ago(5000), now: "Lost to codex" }),
   row("too-dear-99aa", "Upgrade to the new ORM", "acme/api", "failed", { iteration: 30, loop_score: 0.75, cost_usd: 10, updated_at: ago(7200), now: "ended: the cost limit of $10 is used up" }),
-  ...Array.from({ length: 10_000 }, (_, i) => row(`old-${i}`, `${titles[i % 8]} (${i})`, ["acme/api", "me/site", "acme/edge"][i % 3], ["done", "done", "failed", "stopped"][i % 4], { iteration: (i * 7) % 29 + 1, cost_usd: ((i * 37) % 900) / 100, loop_score: ((i * 13) % 10) / 10, proof_level: i % 2 ? "independent" : "own_tests", updated_at: ago(9000 + i * 600), created_at: ago(10000 + i * 600) })),
+  ...Array.from({ length: 10_000 }, (_, i) => row(`old-${i}`, `${titles[i % 8]} (${i})`, ["acme/api", "me/site", "acme/edge"][i % 3], ["done", "done", "failed", "stopped"][i % 4], { tests: { passed: 44 - (i % 4 === 2 ? 5 : 0), failed: i % 4 === 2 ? 5 : 0, series: [30, 34, 33, 39, 41, i % 4 === 2 ? 39 : 44] }, iteration: (i * 7) % 29 + 1, cost_usd: ((i * 37) % 900) / 100, loop_score: ((i * 13) % 10) / 10, proof_level: i % 2 ? "independent" : "own_tests", updated_at: ago(9000 + i * 600), created_at: ago(10000 + i * 600) })),
 ];
 const check = (name, passed, more = {}) => ({ name, tree: "t", passed, duration_ms: 2300, log: "l", log_digest: "d", ...more });
 const iteration = (n, verdict, more = {}) => ({

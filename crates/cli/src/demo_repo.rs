@@ -55,8 +55,6 @@ enum Course {
     Stuck,
     /// The agent hits a rate limit and waits.
     Limited,
-    /// The agent changes a test, and nothing forbids it: the user decides.
-    Cheat,
 }
 
 /// Folder, title, scenario and mode of each server demo.
@@ -78,13 +76,17 @@ pub fn several(env: &Environment) -> Result<Vec<DemoRun>, CommandError> {
 /// Starts a demo from the dashboard.
 pub fn start(app: &App, scenario: DemoScenario) -> Result<RunId, CommandError> {
     let env = app.environment();
-    let (title, course, mode) = match scenario {
-        DemoScenario::Bug => ("Three small text functions", Course::Slow, Mode::Autonomous),
-        DemoScenario::Stuck => ("An agent that repeats itself", Course::Stuck, Mode::Guided),
-        DemoScenario::Cheat => ("An agent that changes a test", Course::Cheat, Mode::Guided),
+    let folder = fresh_folder(env)?;
+    let demo = match scenario {
+        DemoScenario::Bug => one(env, folder, "Three small text functions", Course::Slow, Mode::Autonomous)?,
+        DemoScenario::Stuck => one(env, folder, "An agent that repeats itself", Course::Stuck, Mode::Guided)?,
+        DemoScenario::Feature => {
+            make(FEATURE, &folder, false, env.vars())?;
+            App::new(env.clone()).asked(&RunRequest::in_folder(&folder))?.allow_file(".ralph/config.json")?;
+            DemoRun { request: request(env, &folder).0, folder }
+        }
     };
-    let demo = one(env, fresh_folder(env)?, title, course, mode)?;
-    Ok(on_its_own(app, &demo.folder).spawn(&demo.request)?)
+    on_its_own(app, &demo.folder).spawn(&demo.request)
 }
 
 fn one(
@@ -97,7 +99,6 @@ fn one(
     write_files(BUG, &folder, |file, text| match file {
         "PROMPT.md" => text.replacen("Three small text functions", title, 1),
         ".ralph/agent.json" => played(text, course),
-        ".ralph/config.json" if course == Course::Cheat => unprotected(text),
         _ => text.to_owned(),
     })?;
     commit(BUG, &folder, env.vars())?;
@@ -105,15 +106,6 @@ fn one(
     let mut request = request(env, &folder).0;
     request.overrides.mode = Some(mode);
     Ok(DemoRun { folder, request })
-}
-
-/// The demo's configuration without protected paths.
-fn unprotected(config: &str) -> String {
-    let Ok(mut config) = serde_json::from_str::<Value>(config) else { return config.to_owned() };
-    if let Some(fields) = config.as_object_mut() {
-        fields.remove("protected_paths");
-    }
-    config.to_string()
 }
 
 /// A new private temporary folder: another user could change what the demo runs in one of theirs.
@@ -145,7 +137,7 @@ fn played(script: &str, course: Course) -> String {
     let Ok(mut script) = serde_json::from_str::<Value>(script) else { return script.to_owned() };
     let Some(turns) = script["turns"].as_array_mut() else { return script.to_string() };
     match course {
-        Course::Slow | Course::Fast | Course::Cheat => {}
+        Course::Slow | Course::Fast => {}
         Course::Stuck => {
             turns.truncate(1);
             let again = json!({

@@ -42,8 +42,8 @@ pub enum DemoScenario {
     Bug,
     /// The agent gets stuck and needs a hint.
     Stuck,
-    /// The agent changes a test, and the user decides.
-    Cheat,
+    /// A feature comes with its own tests.
+    Feature,
 }
 
 /// Makes the example's folder and starts its run.

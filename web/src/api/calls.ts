@@ -37,7 +37,7 @@ export const api = {
   create: async (body: NewRun, key: string) =>
     (await request<RunRow>("/runs", { method: "POST", body, headers: { "idempotency-key": key } })).body,
   remove: (id: string) => request(run(id), { method: "DELETE" }),
-  demo: async (scenario: "bug" | "stuck" | "cheat") => (await request<{ id: string }>("/demo", { method: "POST", body: { scenario } })).body,
+  demo: async (scenario: "bug" | "stuck" | "feature") => (await request<{ id: string }>("/demo", { method: "POST", body: { scenario } })).body,
   lint: async (body: { repo?: string; text?: string; task?: string }, signal?: AbortSignal) =>
     (await request<LintAnswer>("/lint", { method: "POST", body, ...(signal ? { signal } : {}) })).body,
   preview: async (body: NewRun) => (await request<{ prompt: string }>("/preview", { method: "POST", body })).body,

@@ -8,7 +8,7 @@ import { Button, ProblemNote } from "../ui/basics";
 const DEMOS = [
   ["bug", "Watch a bug get fixed", "An agent bluffs, changes a test, then earns its proof. About two minutes."],
   ["stuck", "See a run get stuck", "The agent repeats itself until ralph asks you for a hint."],
-  ["cheat", "See an agent change a test", "You see the changed line and decide: approve or reject."],
+  ["feature", "Watch a feature get its own tests", "New tests count only if they fail without the work. A few seconds."],
 ] as const;
 
 /** Empty list: what a task is, and scripted runs that start at once. */
