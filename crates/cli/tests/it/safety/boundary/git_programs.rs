@@ -359,7 +359,17 @@ fn traced(iterations: u32, isolation: &str) -> Option<[usize; 2]> {
     let inner = env
         .ralph_command(&repo.dir, &["run", "--json", "--isolation", isolation, "--max-iterations", &count]);
     let mut command = env.command("strace", &repo.dir);
-    command.args(["-f", "-qq", "-e", "trace=execve,fsync,fdatasync,syncfs", "-e", "status=successful", "-o"]);
+    // Stops a process only at the calls it looks for.
+    command.args([
+        "-f",
+        "--seccomp-bpf",
+        "-qq",
+        "-e",
+        "trace=execve,fsync,fdatasync,syncfs",
+        "-e",
+        "status=successful",
+        "-o",
+    ]);
     command.arg(&log).arg(inner.get_program()).args(inner.get_args());
     let Ok(output) = command.output() else {
         ralph_loop_testkit::skip("strace is not installed");
@@ -376,6 +386,7 @@ fn traced(iterations: u32, isolation: &str) -> Option<[usize; 2]> {
         let program = line.split_once("execve(\"").and_then(|(_, rest)| rest.split_once('"'));
         program.is_some_and(|(path, _)| path.ends_with("/git"))
     };
+    assert!(calls(&is_git) > 0, "nothing was traced");
     Some([calls(&is_git), calls(&|line| line.contains("sync(") || line.contains("syncfs("))])
 }
 
