@@ -101,7 +101,11 @@ pub(super) fn make(
     if !spec.hands_back() {
         return Ok(RunWorkspace::new(origin.top.clone(), branch));
     }
-    let made = copied(home, &Repo::discover(&origin.vars, &origin.top)?, spec, branch)?;
+    let switched = match branch {
+        Some(_) => Some(Repo::discover(&origin.vars, &origin.top)?),
+        None => None,
+    };
+    let made = copied(home, switched.as_ref().unwrap_or(origin), spec, branch)?;
     pass_over_covered(env, spec, &made.workspace)?;
     Ok(made)
 }

@@ -19,6 +19,7 @@ use ralph_loop_journal::folder::layout::RalphDir;
 use ralph_loop_protocol::id::Digest;
 use ralph_loop_protocol::outcome::ErrorCode;
 use ralph_loop_task::config::Publish;
+use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 
 /// The checkout's branch.
@@ -34,11 +35,11 @@ pub(crate) fn settle(env: &Environment, request: &RunRequest) -> Result<RunReque
         return Ok(request.clone());
     }
     let top = find::top(&request.folder);
-    let here = Repo::discover(env.vars(), &top).ok();
+    let is_repo = || Repo::discover(env.vars(), &top).is_ok();
     let (from, base, by_task) = match &request.place {
-        Workplace::Clone { from, .. } if here.is_none() || !has_task(request) => (from.clone(), None, None),
+        Workplace::Clone { from, .. } if !has_task(request) || !is_repo() => (from.clone(), None, None),
         Workplace::Clone { .. } => return Ok(request.clone()),
-        Workplace::InPlace | Workplace::Worktree => match named(env, request, &top, here.as_ref())? {
+        Workplace::InPlace | Workplace::Worktree => match named(env, request, &top)? {
             Some(Named { url, base, by_repo, .. }) => (url, base, by_repo),
             None => return Ok(request.clone()),
         },
@@ -85,8 +86,7 @@ pub(crate) fn asked_for_source(
         return Ok(None);
     }
     let top = find::top(&request.folder);
-    let here = Repo::discover(env.vars(), &top).ok();
-    let Some(named) = named(env, request, &top, here.as_ref())? else { return Ok(None) };
+    let Some(named) = named(env, request, &top)? else { return Ok(None) };
     let Some((source, naming)) = named.by_repo else { return Ok(None) };
     let shown = quoted(&ralph_loop_git::checkout::shown(&named.url));
     let text = format!("work on a clone of {shown}, made with your access to it");
@@ -102,9 +102,8 @@ pub(crate) fn asked_for_source(
 /// Where approvals for the request's repo, and for the repo its task names, are kept.
 pub(crate) fn trust_stores(env: &Environment, request: &RunRequest) -> Result<Vec<TrustStore>, AppError> {
     let (home, top) = (env.state_home()?, find::top(&request.folder));
-    let here = Repo::discover(env.vars(), &top).ok();
     let mut stores = vec![TrustStore::of(&home, &top)];
-    if let Ok(Some(named)) = named(env, request, &top, here.as_ref()) {
+    if let Ok(Some(named)) = named(env, request, &top) {
         stores.extend(named.by_repo.iter().map(|(_, repo)| TrustStore::of(&home, repo)));
         let from = place::from_here(env, &named.url);
         let folder = checkout_folder(env, &from, named.base.as_deref(), named.by_repo.is_some())?;
@@ -126,15 +125,12 @@ struct Named {
 }
 
 /// The repo that the folder's task names; `None` if it is the folder's own.
-fn named(
-    env: &Environment,
-    request: &RunRequest,
-    top: &Path,
-    here: Option<&Repo>,
-) -> Result<Option<Named>, AppError> {
+fn named(env: &Environment, request: &RunRequest, top: &Path) -> Result<Option<Named>, AppError> {
     if !is_file(request) || !has_task(request) {
         return Ok(None);
     }
+    // Asks git only if the task names a repo.
+    let here = LazyCell::new(|| Repo::discover(env.vars(), top).ok());
     let chosen = task::choose(env, &request.folder, top, request.file(), request.ticket.as_deref());
     let chosen = match chosen {
         Ok(chosen) => chosen,
@@ -143,7 +139,7 @@ fn named(
         Err(error) => return Err(error),
     };
     let Some(url) = chosen.repo_url.clone() else { return Ok(None) };
-    if here.is_some_and(|repo| is_of(repo, &url)) {
+    if here.as_ref().is_some_and(|repo| is_of(repo, &url)) {
         return Ok(None);
     }
     let file = match &request.task {
@@ -154,7 +150,7 @@ fn named(
     let file = file.canonicalize().unwrap_or(file);
     let folder = file.parent().unwrap_or(&request.folder);
     let naming = Repo::discover(env.vars(), folder).ok().map(|repo| repo.top);
-    let naming = naming.or_else(|| here.map(|repo| repo.top.clone()));
+    let naming = naming.or_else(|| here.as_ref().map(|repo| repo.top.clone()));
     Ok(Some(Named {
         url,
         base: chosen.base.clone(),

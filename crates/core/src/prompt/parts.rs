@@ -126,10 +126,18 @@ pub(super) fn checks(state: &RunState, files: &PromptFiles, place: &Place<'_>) -
         let verifier = state.spec.settings.verifiers.iter().find(|verifier| verifier.name == name);
         verifier.is_some_and(|verifier| hidden_number(verifier).is_some())
     };
-    for (name, why, log, output) in files.failing.iter().filter(|(name, ..)| !is_hidden(name)) {
+    let shown: Vec<_> = files.failing.iter().filter(|(name, ..)| !is_hidden(name)).collect();
+    for (at, (_, why, log, output)) in shown.iter().enumerate() {
+        // Checks with the same command ran once.
+        if shown[..at].iter().any(|(_, _, earlier, _)| earlier == log) {
+            continue;
+        }
+        let same = shown[at..].iter().filter(|(_, _, other, _)| other == log);
+        let names: Vec<&str> = same.map(|(name, ..)| name.as_str()).collect();
         let _ = write!(
             text,
-            "\n## Output of {name} ({why}; full log: `{}`)\n\n",
+            "\n## Output of {} ({why}; full log: `{}`)\n\n",
+            names.join(", "),
             place.path(&format!(".ralph/runs/{}/{log}", state.spec.run_id))
         );
         let output = tail(output, CHECK_MAX).trim_end();

@@ -51,7 +51,15 @@ fn verify_iteration(run: &mut Run, checks: &[String]) -> Result<(), DriveError> 
             CheckOutcome::Result(result, excerpt, _) => {
                 if !result.passed {
                     let why = result.why.clone().unwrap_or_default();
-                    let lines = tail_lines(&excerpt, 30).to_owned();
+                    let before = run.state.work.checks.get(name);
+                    // Prompts quote these entries, and the output of the last one once more.
+                    let is_same = before.is_some_and(|before| before.log_digest == result.log_digest);
+                    let lines = if is_same && !excerpt.trim().is_empty() {
+                        "(same output as before)"
+                    } else {
+                        tail_lines(&excerpt, 30)
+                    };
+                    let lines = lines.to_owned();
                     run.error_entry(&format!("iteration {iteration}: {name} failed: {why}"), &lines);
                 }
                 run.boundary("verify.ran");

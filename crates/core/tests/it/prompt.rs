@@ -3,7 +3,7 @@
 use crate::support::{Machine, three_sessions};
 use ralph_loop_core::prompt::{self, Prompt, PromptFiles};
 use ralph_loop_domain::state::{RunFacts, RunState};
-use ralph_loop_task::config::AgentKind;
+use ralph_loop_task::config::{AgentKind, ConfigFile};
 use ralph_loop_task::dialect::Dialect;
 
 fn assemble(state: &RunState, files: &PromptFiles) -> String {
@@ -45,6 +45,39 @@ fn a_later_prompt_reads_like_this() {
     files.notes = "# Notes\n\nThe database is read-only.\n".into();
     let state = changed(&state, |facts| facts.people.nudges = vec!["Look at the drain path.".into()]);
     insta::assert_snapshot!("later_prompt", assemble(&state, &files));
+}
+
+#[test]
+fn output_is_quoted_once_for_checks_that_ran_once() {
+    let (_machine, state) = after_two_iterations();
+    let failing = |name: &str| {
+        let [why, log, output] =
+            ["exit code 1", "iterations/2/check-tests.log", "the drain fails"].map(str::to_owned);
+        (name.to_owned(), why, log, output)
+    };
+    let files = PromptFiles { failing: vec![failing("M1.1"), failing("tests")], ..PromptFiles::default() };
+    let text = assemble(&state, &files);
+    assert!(text.contains("## Output of M1.1, tests (exit code 1;"), "{text}");
+    assert_eq!(text.matches("the drain fails").count(), 1, "{text}");
+}
+
+#[test]
+fn an_unchanged_failure_is_not_repeated_in_the_errors() {
+    let mut machine = Machine::new(three_sessions);
+    let config = r#"{"agents":[{"name":"a","command_argv":["a"]}],"max_iterations":2,
+        "verifiers":[{"name":"tests","command_argv":["cat","missing.txt"]}]}"#;
+    machine.config = ConfigFile::parse(config).unwrap();
+    machine.run();
+    let run = machine.dir().run(&"r1".into());
+    let state = ralph_loop_journal::folder::snapshot::load(&run).unwrap();
+    let errors = PromptFiles::read(&machine.dir(), &run, &state).errors;
+    let entries: Vec<&str> = errors.split("== ").skip(1).collect();
+    assert_eq!(entries.len(), 2, "{errors}");
+    assert!(entries[0].contains("missing.txt"), "{errors}");
+    assert!(
+        entries[1].ends_with("iteration 2: tests failed: exit code 1\n(same output as before)\n"),
+        "{errors}"
+    );
 }
 
 #[test]

@@ -13,16 +13,12 @@ pub(crate) const PATTERNS: &str = "info/sparse-checkout";
 const INDEX_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
 pub(crate) fn settings(origin: &Repo) -> Result<String> {
-    let mut text = String::new();
-    for name in ["sparseCheckout", "sparseCheckoutCone"] {
-        let key = format!("core.{name}");
-        // They may be in the worktree's configuration.
-        let found = origin.git().call(["config", "--type=bool", "--get", &key]).accept(&[1]).run()?;
-        if found.code == 0 {
-            text.push_str(&setting("core", name, found.text().trim()));
-        }
-    }
-    Ok(text)
+    // They may be in the worktree's configuration. The last of several counts, there and in the copy.
+    let wanted = "^core\\.sparsecheckout(cone)?$";
+    let found =
+        origin.git().call(["config", "--type=bool", "--get-regexp", wanted]).accept(&[1]).run()?.text();
+    let settings = found.lines().filter_map(|line| line.strip_prefix("core.")?.split_once(' '));
+    Ok(settings.map(|(name, value)| setting("core", name, value.trim())).collect())
 }
 
 /// The files that git knows and doesn't expect in the folder.

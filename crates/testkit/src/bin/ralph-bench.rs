@@ -1,8 +1,10 @@
-//! Measures what an iteration costs compared to a bare shell loop, in one run and as ratios.
+//! Measures `ralph` as ratios, in one run on one machine: an iteration compared to a five-line shell loop that does the same work
+//! (agent, `git add`, `git commit`, `git diff --stat`, check), at three repo sizes; late iterations compared to early ones; and how
+//! much of a session's prompt a provider has seen in the session before.
 //!
 //! `cargo run --release -p ralph-loop-testkit --bin ralph-bench [-- --quick]`, with the binary to measure in `RALPH_BIN` (default:
-//! `ralph` next to this program). `ralph-bench fleet [PART …] [--quick]`, built with `--features fleet-bench`, measures the overhead
-//! of a fleet.
+//! `ralph` next to this program). `ralph-bench loop` and `ralph-bench prompts` measure one part. `ralph-bench fleet [PART …]
+//! [--quick]`, built with `--features fleet-bench`, measures the overhead of a fleet.
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -15,14 +17,18 @@
 mod fleet;
 
 use ralph_loop_testkit::{TestEnv, TestRepo};
-use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const FILES: usize = 1000;
 /// The verifier, in a run and in the shell loop.
 const CHECK: [&str; 3] = ["bash", "-c", "./check.sh"];
+/// An iteration is never slower than the shell loop's.
+const ALLOWED: f64 = 1.0;
+/// Files of a repo, and the iterations of a round there.
+const SIZES: [(usize, u32); 3] = [(1000, 50), (20_000, 20), (200_000, 5)];
+/// One example for each task format.
+const EXAMPLES: [&str; 4] = ["prompt", "ralph_task", "ralph_json", "plan"];
 
 struct Bench<'a> {
     env: &'a TestEnv,
@@ -38,17 +44,24 @@ struct Stub {
 const STILL: Stub = Stub { name: "nothing changes", argv: ["/bin/sh", "-c", "echo ok"] };
 const CHANGING: Stub = Stub {
     name: "one file changes",
-    argv: ["/bin/sh", "-c", "echo $RALPH_ITERATION > dir1/changing.txt; echo ok"],
+    argv: ["/bin/sh", "-c", "echo $RALPH_ITERATION $$ > dir1/changing.txt; echo ok"],
 };
 
 fn main() {
     let quick = std::env::args().any(|a| a == "--quick");
     let words: Vec<String> = std::env::args().skip(1).filter(|a| a != "--quick").collect();
     let parts: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
-    let known = words.first().is_none_or(|word| word == "fleet");
-    if !known || !parts.iter().all(|part| ["append", "take", "cost", "take-over", "rate"].contains(part)) {
+    let part = words.first().map(String::as_str);
+    let known = match part {
+        None | Some("loop" | "prompts") => parts.is_empty(),
+        Some("fleet") => {
+            parts.iter().all(|part| ["append", "take", "cost", "take-over", "rate"].contains(part))
+        }
+        Some(_) => false,
+    };
+    if !known {
         println!(
-            "ralph-bench [--quick]\nralph-bench fleet [append] [take] [cost] [take-over] [rate] [--quick]"
+            "ralph-bench [loop | prompts] [--quick]\nralph-bench fleet [append] [take] [cost] [take-over] [rate] [--quick]"
         );
         println!("\nRALPH_BIN names the binary that is measured (default: `ralph` next to this program).");
         std::process::exit(if words.iter().any(|word| word == "--help" || word == "-h") { 0 } else { 2 });
@@ -56,58 +69,59 @@ fn main() {
     let ralph = std::env::var_os("RALPH_BIN")
         .map(std::path::PathBuf::from)
         .unwrap_or_else(|| std::env::current_exe().expect("own path").with_file_name("ralph"));
-    if !words.is_empty() {
+    if part == Some("fleet") {
         return of_fleet(&ralph, &parts, quick);
     }
-    let env = TestEnv::new(ralph);
-    let files: Vec<(String, String)> = (0..FILES)
-        .map(|n| (format!("dir{}/file{n}.txt", n % 40), format!("content {n}\n").repeat(20)))
-        .collect();
-    let files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (p.as_str(), t.as_str())).collect();
-    let repo = TestRepo::new(&env, "repo", &files);
-    repo.write("PROMPT.md", "# Bench\n\nNothing to do.\n");
-    std::fs::write(repo.dir.join("check.sh"), "#!/bin/sh\nexit 0\n").unwrap();
-    std::fs::set_permissions(repo.dir.join("check.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
-    repo.git(&["add", "-A"]);
-    repo.git(&["commit", "-q", "-m", "task"]);
-    let bench = Bench { env: &env, repo };
-    let (rounds, iterations) = if quick { (3, 40) } else { (7, 100) };
+    if part != Some("prompts") {
+        println!("an iteration compared to a shell loop's (allowed {ALLOWED:.1}); medians, taken in turns");
+        for (files, iterations) in SIZES {
+            if !quick || files < 100_000 {
+                let env = TestEnv::new(&ralph);
+                Bench::new(&env, files).compare(files, if quick { iterations / 4 } else { iterations });
+            }
+        }
+        let env = TestEnv::new(&ralph);
+        Bench::new(&env, 1000).long_run(if quick { 300 } else { 2010 });
+    }
+    if part != Some("loop") {
+        println!("\nprompts of six sessions without success, per task format");
+        EXAMPLES.iter().for_each(|example| prompts(&ralph, example));
+    }
+}
 
-    println!("repo of {FILES} files; medians over {rounds} rounds of {iterations}, taken in turns\n");
+/// Runs an example and compares each session's recorded prompt to the one before.
+fn prompts(ralph: &Path, example: &str) {
+    let env = TestEnv::new(ralph);
+    let repo = TestRepo::new(&env, "repo", &[]);
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(example).join(".");
+    let from = from.display().to_string();
+    TestEnv::finish(env.command("cp", &repo.dir).args(["-r", &from, "."])).exits(0);
+    repo.git(&["add", "-A"]);
+    repo.git(&["commit", "-q", "-m", "example"]);
+    let work = "cat > /dev/null; echo step $RALPH_ITERATION >> notes.txt; echo I took step $RALPH_ITERATION";
+    env.user_config(&serde_json::json!({
+        "agents": [{"name": "stub", "command_argv": ["/bin/sh", "-c", work]}],
+        "stuck_detection": {"disabled": true},
+    }));
+    let args = ["run", "--json", "--agents", "stub", "--isolation", "none", "--max-iterations", "6"];
+    let run = repo.ralph(&args).exits(1).json()["run_id"].as_str().expect("an id").to_owned();
+    let folder = repo.record(&run).join("iterations");
+    let prompts: Vec<Vec<u8>> =
+        (1..=6).map(|n| std::fs::read(folder.join(format!("{n}/prompt.md"))).expect("a prompt")).collect();
+    let (mut shared, mut all) = (0, 0);
+    for pair in prompts.windows(2) {
+        shared += pair[0].iter().zip(&pair[1]).take_while(|(a, b)| a == b).count();
+        all += pair[1].len();
+    }
+    // A cached token costs a tenth at the usual providers.
+    let share = shared as f64 / all as f64;
     println!(
-        "{:<20} {:>10} {:>10} {:>12} {:>12} {:>16} {:>8}",
-        "", "ralph", "bare sh", "difference", "git status", "in git statuses", "allowed"
+        "  {example:<12} {:>5} tokens in the first, {:>5} in the sixth; {:.0}% seen before; input cost {:.2} × with a cache",
+        prompts[0].len() / 4,
+        prompts[5].len() / 4,
+        share * 100.0,
+        1.0 - share * 0.9
     );
-    for (stub, allowed) in [(&STILL, 1.0), (&CHANGING, 3.0)] {
-        let (mut ours, mut bare, mut status, mut parts) =
-            (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
-        for _ in 0..rounds {
-            for _ in 0..iterations {
-                status.push(bench.time(&mut || bench.run_quiet("git", &["status", "--porcelain"])));
-            }
-            ours.extend(bench.traced(stub, iterations, &mut parts));
-            for _ in 0..5 {
-                bare.push(bench.bare(stub, iterations / 5));
-            }
-        }
-        let (ours, bare, status) = (median(&mut ours), median(&mut bare), median(&mut status));
-        let difference = (ours - bare).max(0.0);
-        println!(
-            "{:<20} {ours:>7.2} ms {bare:>7.2} ms {difference:>9.2} ms {status:>9.2} ms {:>16.2} {allowed:>8.1}",
-            stub.name,
-            difference / status
-        );
-        for ((from, to), mut times) in parts {
-            if times.len() > rounds * (iterations as usize) / 2 {
-                println!("    {:<46} {:>7.3} ms", format!("{from} → {to}"), median(&mut times));
-            }
-        }
-    }
-    bench.long_run(if quick { 300 } else { 2010 });
-    for args in [&["status"][..], &["--version"][..]] {
-        let mut times: Vec<f64> = (0..50).map(|_| bench.time(&mut || drop(bench.repo.ralph(args)))).collect();
-        println!("ralph {:<24} {:>7.2} ms", args.join(" "), median(&mut times));
-    }
 }
 
 #[cfg(feature = "fleet-bench")]
@@ -129,14 +143,31 @@ fn median(values: &mut [f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Durations between two boundaries.
-type Parts = BTreeMap<(String, String), Vec<f64>>;
+impl<'a> Bench<'a> {
+    fn new(env: &'a TestEnv, files: usize) -> Self {
+        let files: Vec<(String, String)> = (0..files)
+            .map(|n| (format!("dir{}/file{n}.txt", n % (files / 25)), format!("content {n}\n").repeat(20)))
+            .collect();
+        let files: Vec<(&str, &str)> = files.iter().map(|(p, t)| (p.as_str(), t.as_str())).collect();
+        let repo = TestRepo::new(env, "repo", &files);
+        repo.write("PROMPT.md", "# Bench\n\nNothing to do.\n");
+        repo.write("check.sh", "#!/bin/sh\nexit 0\n");
+        std::fs::set_permissions(repo.dir.join("check.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        repo.git(&["add", "-A"]);
+        repo.git(&["commit", "-q", "-m", "task"]);
+        Self { env, repo }
+    }
 
-impl Bench<'_> {
-    fn time(&self, what: &mut dyn FnMut()) -> f64 {
-        let start = Instant::now();
-        what();
-        ms(start.elapsed())
+    fn compare(&self, files: usize, iterations: u32) {
+        for stub in [&STILL, &CHANGING] {
+            let (mut ours, mut bare) = (Vec::new(), Vec::new());
+            for _ in 0..3 {
+                ours.extend(self.traced(stub, iterations));
+                bare.push(self.bare(stub, iterations));
+            }
+            let ratio = median(&mut ours) / median(&mut bare);
+            println!("  {files:>7} files, {:<18} {ratio:.2}", stub.name);
+        }
     }
 
     fn run_quiet(&self, program: &str, args: &[&str]) {
@@ -151,26 +182,22 @@ impl Bench<'_> {
         }));
     }
 
-    /// Runs this many iterations; returns the duration of each, and adds up the time between boundaries.
-    fn traced(&self, stub: &Stub, iterations: u32, parts: &mut Parts) -> Vec<f64> {
+    /// Runs this many iterations; returns the duration of each.
+    fn traced(&self, stub: &Stub, iterations: u32) -> Vec<f64> {
         self.configure(stub);
         let trace = self.env.path("trace");
         let count = iterations.to_string();
         let args = ["run", "--new", "--isolation", "none", "--max-iterations", &count];
         TestEnv::finish(self.env.ralph_command(&self.repo.dir, &args).env("RALPH_TRACE", &trace)).exits(1);
-        let marks = read_trace(&trace);
-        for pair in marks.windows(2) {
-            let key = (pair[0].1.clone(), pair[1].1.clone());
-            parts.entry(key).or_default().push(pair[1].0 - pair[0].0);
-        }
-        iteration_times(&marks)
+        iteration_times(&read_trace(&trace))
     }
 
-    /// The same stub and verifier in a plain shell loop, prompt on stdin.
+    /// The same work in a plain shell loop, prompt on stdin.
     fn bare(&self, stub: &Stub, iterations: u32) -> f64 {
+        let [program, flag, script] = stub.argv;
         let script = format!(
-            "i=0; while [ $i -lt {iterations} ]; do i=$((i+1)); RALPH_ITERATION=$i {} {} '{}' < PROMPT.md > /dev/null; bash -c ./check.sh; done",
-            stub.argv[0], stub.argv[1], stub.argv[2]
+            "i=0; while [ $i -lt {iterations} ]; do i=$((i+1))\nRALPH_ITERATION=$i {program} {flag} '{script}' < PROMPT.md > /dev/null\n\
+             git add -A\ngit commit -qm \"iteration $i\" > /dev/null && git diff --stat HEAD~1 > /dev/null\nbash -c ./check.sh\ndone"
         );
         let start = Instant::now();
         self.run_quiet("sh", &["-c", &script]);
@@ -212,15 +239,13 @@ impl Bench<'_> {
         let late = median(&mut times[last - span..]);
         let early_time = median(&mut times[10..10 + span]);
         println!(
-            "\niterations 10–{}: {early_time:.2} ms    the last {span} of {}: {late:.2} ms    ratio {:.2} (allowed 1.2)",
-            10 + span,
+            "\nthe last {span} of {} iterations compared to iterations 10–{}: time {:.2} (allowed 1.2)",
             last + 1,
+            10 + span,
             late / early_time
         );
         println!(
-            "memory of ralph and its guard: {} kB early, {} kB at the peak    ratio {:.2} (allowed 1.2); allowed 16,384 kB",
-            early,
-            peak,
+            "memory of ralph and its guard: {peak} kB at the peak (allowed 16,384), compared to early {:.2} (allowed 1.2)",
             peak as f64 / early.max(1) as f64
         );
     }

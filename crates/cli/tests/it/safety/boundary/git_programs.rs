@@ -345,5 +345,59 @@ fn a_run_starts_as_many_git_processes_for_many_files_as_for_one() {
     let Some(one) = counted(1) else { return };
     let many = counted(5000).unwrap();
     assert_eq!(one, many, "more files cost more processes");
-    assert!(one <= 64, "{one} git processes");
+    assert!(one <= 60, "{one} git processes");
+}
+
+/// Started `git` programs and flushes to the disk, of a whole run of `iterations`. `None` without `strace`.
+fn traced(iterations: u32, isolation: &str) -> Option<[usize; 2]> {
+    let env = TestEnv::new(RALPH);
+    let repo = TestRepo::with_task(&env);
+    let agent = repo.agent("stub", "cat > /dev/null; echo $RALPH_ITERATION > part.txt; echo did it");
+    repo.configure(&[agent], "false", &json!({ "stuck_detection": { "disabled": true } }));
+    let count = iterations.to_string();
+    let log = env.path("strace.log");
+    let inner = env
+        .ralph_command(&repo.dir, &["run", "--json", "--isolation", isolation, "--max-iterations", &count]);
+    let mut command = env.command("strace", &repo.dir);
+    // Stops a process only at the calls it looks for.
+    command.args([
+        "-f",
+        "--seccomp-bpf",
+        "-qq",
+        "-e",
+        "trace=execve,fsync,fdatasync,syncfs",
+        "-e",
+        "status=successful",
+        "-o",
+    ]);
+    command.arg(&log).arg(inner.get_program()).args(inner.get_args());
+    let Ok(output) = command.output() else {
+        ralph_loop_testkit::skip("strace is not installed");
+        return None;
+    };
+    if output.status.code() == Some(4) {
+        ralph_loop_testkit::skip("cannot sandbox here");
+        return None;
+    }
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&std::fs::read(&log).unwrap()).into_owned();
+    let calls = |is_it: &dyn Fn(&str) -> bool| text.lines().filter(|line| is_it(line)).count();
+    let is_git = |line: &str| {
+        let program = line.split_once("execve(\"").and_then(|(_, rest)| rest.split_once('"'));
+        program.is_some_and(|(path, _)| path.ends_with("/git"))
+    };
+    assert!(calls(&is_git) > 0, "nothing was traced");
+    Some([calls(&is_git), calls(&|line| line.contains("sync(") || line.contains("syncfs("))])
+}
+
+/// Counts, because times say nothing on a busy machine.
+#[test]
+fn each_further_iteration_starts_few_processes_and_flushes_once() {
+    for (isolation, most) in [("none", [4, 1]), ("auto", [13, 1])] {
+        let (Some(short), Some(long)) = (traced(3, isolation), traced(8, isolation)) else { return };
+        for (at, what) in ["git processes", "flushes"].into_iter().enumerate() {
+            let each = (long[at] - short[at]).div_ceil(5);
+            assert!(each <= most[at], "isolation {isolation}: {each} {what} per iteration");
+        }
+    }
 }
