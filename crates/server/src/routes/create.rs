@@ -300,7 +300,7 @@ impl CreateRun {
         };
         let task = self.task_text(folder).and_then(|(name, text)| {
             let dialect = detect_text(&name, &text);
-            dialect::read(dialect, &TaskTexts::new(&name, text), &mut Vec::new())
+            dialect::read(dialect, &TaskTexts::new(&name, text))
         });
         let of_task = task.map(|task| task.settings).unwrap_or_default();
         let budgets = config.unwrap_or_default().with_task(of_task).resolve().budgets;

@@ -35,8 +35,7 @@ pub fn run(args: &AuditArgs, app: &App, out: &Out) -> Result<u8, CommandError> {
     if let Some(digest) = digest.as_ref().filter(|_| !found.has_digest) {
         return Err(AppError::environment(format!("the audit log has no line with the digest {digest}"))
             .cause("entries at its end were removed, or it is another server's log")
-            .hint("compare the log with your last backup of it")
-            .into());
+            .hint("compare the log with your last backup of it"));
     }
     if out.json {
         out.value(&json!({

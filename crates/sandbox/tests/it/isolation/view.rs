@@ -134,6 +134,7 @@ fn a_package_below_opt_on_the_path_is_visible_alone() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "tries whether this machine can mount a layer")]
 fn downloaded_packages_are_there_below_a_private_layer() {
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path().canonicalize().unwrap().join("me");

@@ -117,9 +117,10 @@ impl Workspace {
                     .hint("they come with its first iteration")
             };
             let found = ResultSoFar::read(&record).ok_or_else(gone)?;
-            let dir = SafeDir::open(ResultSoFar::folder(&record)).map_err(|_| gone())?;
+            let home = ResultSoFar::folder(&record);
+            let dir = SafeDir::open(&home).map_err(|_| gone())?;
             let known = found.files.into_iter().map(|file| file.path).collect();
-            return Ok(Self { dir, task: spec.task.source.clone(), known });
+            return Ok(Self { dir, record, home, task: spec.task.source.clone(), known });
         }
         let place = [&spec.workspace, &spec.home().to_owned(), &spec.origin]
             .into_iter()
@@ -132,7 +133,7 @@ impl Workspace {
         let dir = SafeDir::open(place.ok_or_else(gone)?).map_err(|_| gone())?;
         let (task, home) = (spec.task.source.clone(), spec.home().to_owned());
         let known = known_files(server.app.environment(), &reading);
-        Ok(Self { dir, record: entry.run_dir(), home, task, known })
+        Ok(Self { dir, record, home, task, known })
     }
 
     /// The place in the record of a path that is kept there.
