@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Mutex;
 
-/// How often a run is looked at after its journal has told of new files: they may still be on their way.
+/// How often a run is looked at after its journal names new files: they may still be on their way.
 const LOOKS: u32 = 8;
 
 /// The files of mirrored runs.

@@ -1,4 +1,4 @@
-//! Whether the server can work: its database is asked all the time, so that `/readyz` answers at once.
+//! Whether the server can work: a probe checks its database all the time, so that `/readyz` answers at once.
 
 use crate::server::Server;
 use ralph_loop_fleet::db;

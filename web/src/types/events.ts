@@ -125,6 +125,10 @@ export type RunEvent = {
        */
       commit_message?: string;
       /**
+       * Commits of some of its files that it wants before that one.
+       */
+      commit_parts?: CommitPart[];
+      /**
        * Tool uses that were denied.
        */
       denials?: number;
@@ -1292,6 +1296,22 @@ export interface ChecksSeen {
    * Their state.
    */
   state: "none" | "pending" | "passed" | "failed";
+}
+/**
+ * A commit of some of a session's files.
+ *
+ * This interface was referenced by `undefined`'s JSON-Schema
+ * via the `definition` "commit_part".
+ */
+export interface CommitPart {
+  /**
+   * Its message.
+   */
+  message: string;
+  /**
+   * The files and folders in it.
+   */
+  paths: string[];
 }
 /**
  * A critic reviewed the last changes and failures; its objections go into the next prompt.

@@ -101,7 +101,7 @@ mod tests {
             }
             client(peer.parse().unwrap(), &headers, &proxies).to_string()
         };
-        assert_eq!(client("9.9.9.9", &["1.1.1.1"]), "9.9.9.9", "it is no proxy");
+        assert_eq!(client("9.9.9.9", &["1.1.1.1"]), "9.9.9.9", "not a proxy");
         assert_eq!(client("10.0.0.1", &["1.1.1.1"]), "1.1.1.1");
         assert_eq!(client("10.0.0.1", &["6.6.6.6, 1.1.1.1"]), "1.1.1.1", "the client invented the first");
         assert_eq!(client("10.0.0.1", &["6.6.6.6", "1.1.1.1, 10.0.0.2"]), "1.1.1.1");
