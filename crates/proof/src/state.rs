@@ -1,6 +1,6 @@
 use ralph_loop_protocol::display::text::count;
 use ralph_loop_protocol::event::{CheckResult, TestsQuestion};
-use ralph_loop_protocol::proof::level::{HarnessChange, HarnessSource, ProofLevel};
+use ralph_loop_protocol::proof::level::{HarnessChange, HarnessSource, NAMED_ORIGINALS, ProofLevel};
 use ralph_loop_protocol::proof::{Difference, DifferenceKind, Suppression};
 use ralph_loop_task::config::{RequiredProof, TestsPolicy};
 use std::collections::{BTreeMap, BTreeSet};
@@ -160,12 +160,16 @@ fn step(state: &ProofState) -> Result<Verdict, Tree> {
             difference if difference.is_empty() => by_new_tests(state, commit)?,
             difference => proven(ProofLevel::Independent, difference),
         },
-        Originals::PassWithScripts(run) => match state.red_to_green(run) {
-            difference if difference.is_empty() => by_new_tests(state, commit)?,
-            difference => {
-                Verdict { reason: Some(state.scripts()), ..proven(ProofLevel::OwnTests, difference) }
+        Originals::PassWithScripts(run) => {
+            let verdict = match state.red_to_green(run) {
+                difference if difference.is_empty() => by_new_tests(state, commit)?,
+                difference => proven(ProofLevel::OwnTests, difference),
+            };
+            match verdict.level {
+                Some(ProofLevel::OwnTests) => Verdict { reason: Some(state.scripts()), ..verdict },
+                _ => verdict,
             }
-        },
+        }
         Originals::Undecided => unverified(&format!(
             "without the run's {}, the checks fail as before; such files may be the product or decide the checks",
             names(state.harness.iter().filter(|change| state.keeps(change)))
@@ -217,7 +221,13 @@ impl ProofState {
         })
     }
 
+    /// What the work passes only with, besides the product.
     fn scripts(&self) -> String {
+        let is_named = |change: &&HarnessChange| change.named && !change.added && !change.may_be_product();
+        if self.harness.iter().any(|change| is_named(&change)) {
+            let files = names(self.harness.iter().filter(is_named));
+            return format!("{NAMED_ORIGINALS}, and the checks fail with the originals: {files}");
+        }
         let is_script = |change: &&HarnessChange| change.is_soft() && change.source != HarnessSource::Shadow;
         let scripts = self.harness.iter().filter(is_script);
         let product: Vec<String> =
@@ -536,7 +546,9 @@ mod tests {
                     };
                     let proven = verdict.level.is_some_and(ProofLevel::is_proven);
                     assert_eq!(proven, !verdict.difference.is_empty(), "a proof shows a difference");
-                    return format!("{ran} {end}");
+                    let headline = ProofLevel::headline(verdict.level, None, verdict.reason.as_deref());
+                    let named = if headline.contains("(named in the task)") { ", named" } else { "" };
+                    return format!("{ran} {end}{named}");
                 }
             }
         }
@@ -576,11 +588,12 @@ mod tests {
             ("no", &["watched"], &[(B, "ok"), (A, "no")], "BA own tests"),
             ("no", &["watched"], &[(B, "ok"), (A, "ok")], "BA independent"),
             ("ok", &["watched"], &[(B, "ok"), (A, "no")], "BA unverified"),
-            ("ok", &["named"], &[(B, "ok"), (A, "no"), (C, "no")], "BAC own tests"),
+            ("ok", &["named"], &[(B, "ok"), (A, "no"), (C, "no")], "BAC own tests, named"),
             ("ok", &["watched", "changed"], &[(B, "ok"), (A, "ok"), (C, "no")], "BAC own tests"),
             ("no", &["watched", "changed"], &[(B, "ok"), (A, "no"), (A2, "ok")], "BAa own tests"),
             ("no", &["watched", "changed"], &[(B, "ok"), (A, "no"), (A2, "no")], "BAa asks"),
-            ("-1/1", &["named"], &[(B, "+1"), (A, "-1/1")], "BA own tests"),
+            ("-1/1", &["named"], &[(B, "+1"), (A, "-1/1")], "BA own tests, named"),
+            ("-1/1", &["named"], &[(B, "+1"), (A, "+1")], "BA independent"),
             ("-1/3", &["watched"], &[(B, "+2"), (A, "-1/3")], "BA asks"),
             // Build files and settings may be the product; what passed before must still pass without them.
             ("no", &["build"], &[(B, "ok"), (A, "no")], "BA unverified"),

@@ -239,7 +239,7 @@ impl Proof {
     pub fn headline(&self) -> String {
         let by = self.approved_by.as_deref().filter(|_| self.passed);
         let by = self.question.as_ref().map_or(by, |asked| asked.accepted(self.level, by));
-        ProofLevel::headline(self.level.filter(|_| self.passed), by)
+        ProofLevel::headline(self.level.filter(|_| self.passed), by, self.reason.as_deref())
     }
 
     /// Parses `proof.json`.

@@ -213,7 +213,7 @@ impl ProofFacts {
     pub fn headline(&self) -> String {
         let by = self.approved_by.as_deref();
         let by = self.question.as_ref().map_or(by, |asked| asked.accepted(self.level, by));
-        ProofLevel::headline(self.level.filter(|_| self.passed), by)
+        ProofLevel::headline(self.level.filter(|_| self.passed), by, self.level_reason.as_deref())
     }
 }
 

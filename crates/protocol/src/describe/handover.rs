@@ -15,7 +15,14 @@ pub(super) fn words(body: &EventBody, moment: &Moment<'_>) -> Option<(Tone, Stri
             let shown = difference.first().or(level_reason.as_ref());
             let shown = shown.map_or_else(String::new, |line| format!(" · {line}"));
             let tone = if level.is_some_and(ProofLevel::is_proven) { Tone::Good } else { Tone::Attention };
-            (tone, format!("{}: {}{shown}", ProofLevel::headline(*level, None), commit.short()))
+            (
+                tone,
+                format!(
+                    "{}: {}{shown}",
+                    ProofLevel::headline(*level, None, level_reason.as_deref()),
+                    commit.short()
+                ),
+            )
         }
         EventBody::ProofFinished { question: Some(_), .. } => {
             (Tone::Attention, "the checks pass; the result needs your approval".to_owned())

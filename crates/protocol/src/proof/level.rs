@@ -18,6 +18,9 @@ pub enum ProofLevel {
     Independent,
 }
 
+/// How a reason begins if the work passes only with the run's own version of harness files that the task names.
+pub const NAMED_ORIGINALS: &str = "the run changed files that the task names";
+
 impl ProofLevel {
     /// The level for display: `independent`, `own tests`, `unverified`, `already true`.
     pub fn words(self) -> &'static str {
@@ -34,12 +37,17 @@ impl ProofLevel {
         matches!(self, Self::OwnTests | Self::Independent)
     }
 
-    /// The headline of a result, the same on every surface. `approved_by` accepted changes of original tests.
-    pub fn headline(level: Option<Self>, approved_by: Option<&str>) -> String {
+    /// The headline of a result, the same on every surface. `approved_by` accepted changes of original tests;
+    /// `reason` says why the level isn't higher.
+    pub fn headline(level: Option<Self>, approved_by: Option<&str>, reason: Option<&str>) -> String {
+        let named = reason.is_some_and(|reason| reason.starts_with(NAMED_ORIGINALS));
         match (level, approved_by) {
             (Some(Self::Unverified), Some(by)) => format!("done, unverified (approved by {})", who(by)),
             (_, Some(by)) => format!("own tests, originals changed (approved by {})", who(by)),
             (Some(Self::Independent), None) => "proven, independent".to_owned(),
+            (Some(Self::OwnTests), None) if named => {
+                "own tests, originals changed (named in the task)".to_owned()
+            }
             (Some(Self::OwnTests), None) => "proven by its own tests (original tests pass)".to_owned(),
             (Some(Self::Unverified), None) => "done, unverified".to_owned(),
             (Some(Self::AlreadyTrue), None) => "already true".to_owned(),
