@@ -15,7 +15,7 @@ use std::path::PathBuf;
     after_help = "Examples:
   ralph                              open the terminal UI
   ralph run \"Fix the failing tests\"
-Exit codes: 0 done · 1 ended without success · 2 usage error · 3 needs your decision · 4 environment problem · 130 suspended or cancelled"
+Exit codes: 0 done · 1 not done · 2 usage error · 3 needs you · 4 environment · 130 suspended or canceled"
 )]
 pub struct Cli {
     /// Work in this folder
@@ -135,7 +135,7 @@ fn template(command: &clap::Command) -> String {
             text.push_str(&format!("  {}\n", named.join(", ")));
         }
     }
-    text + "\nOptions: -C DIR (work there), --json, -q (errors only), -v (every step), --color WHEN, -h, -V\n{after-help}"
+    text + "Options: -C DIR (work there), --json, -q (errors only), -v (every step), --color WHEN, -h, -V\n{after-help}"
 }
 
 /// Hides options that only the help of `ralph` and the manual describe.

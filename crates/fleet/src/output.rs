@@ -26,14 +26,16 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
+    /// Sends what is printed from now on.
     pub(crate) fn new(dir: &RunDir) -> Self {
-        Self { stream: None, dir: dir.clone() }
+        let stream = dir.spec().is_file().then(|| RunStream::open(dir, StreamStart::Tail).ok()).flatten();
+        Self { stream, dir: dir.clone() }
     }
 
     /// What was printed since the last call, in pieces.
     pub(crate) fn next(&mut self) -> Vec<Vec<u8>> {
         if self.stream.is_none() && self.dir.spec().is_file() {
-            self.stream = RunStream::open(&self.dir, StreamStart::Tail).ok();
+            self.stream = RunStream::open(&self.dir, StreamStart::Beginning).ok();
         }
         let Some(stream) = &mut self.stream else { return Vec::new() };
         let items = stream.poll().unwrap_or_else(|error| {

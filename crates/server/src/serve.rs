@@ -9,7 +9,7 @@ use crate::live::Live;
 use crate::options::{Ready, ServeOptions};
 use crate::otlp;
 use crate::people::{People, Sessions, random_token};
-use crate::readiness;
+use crate::readiness::Readiness;
 use crate::routes;
 use crate::scheduler::Scheduler;
 use crate::secrets::Secrets;
@@ -18,6 +18,7 @@ use axum::middleware;
 use ralph_loop_app::{App, AppError};
 use ralph_loop_core::clock::SystemClock;
 use ralph_loop_domain::ports::Clock as _;
+use ralph_loop_fleet::db;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +26,11 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
+/// Pause between two probes, and how long one may take: an answer is at most three seconds old.
+const PROBE_PAUSE: Duration = Duration::from_secs(1);
+const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 /// How long open requests may take at shutdown.
 const DRAIN: Duration = Duration::from_secs(5);
 /// Threads for blocking work.
@@ -90,7 +95,7 @@ async fn run(app: &App, options: &ServeOptions, ready: impl FnOnce(&Ready)) -> R
     live.begin(&tokio::runtime::Handle::current());
     tokio::spawn(scheduler.clone().work());
     otlp::begin(&server);
-    readiness::begin(&server).await;
+    begin_probes(&server).await;
     fleet_work::begin(&server);
     fleet_secrets::begin(&server);
     let address = listener.local_addr().map_err(|e| AppError::environment(format!("no address: {e}")))?;
@@ -176,4 +181,27 @@ async fn wait_for_signal() {
         _ = int.recv() => {}
         _ = hup.recv() => {}
     }
+}
+
+/// Probes once, and then until the server ends.
+async fn begin_probes(server: &Arc<Server>) {
+    probe(server).await;
+    let server = server.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(PROBE_PAUSE).await;
+            probe(&server).await;
+        }
+    });
+}
+
+async fn probe(server: &Server) {
+    let standby = async {
+        let side = server.fleet.as_ref()?;
+        let _ = timeout(PROBE_PATIENCE / 2, db::pulse(side.fleet.pool())).await;
+        timeout(PROBE_PATIENCE / 2, side.fleet.has_synchronous_standby()).await.ok()?.ok()
+    };
+    let (index, standby) = tokio::join!(timeout(PROBE_PATIENCE, server.index.answers()), standby);
+    let found = Readiness { index: index.unwrap_or(false), standby };
+    server.probe.set(found);
 }

@@ -91,8 +91,9 @@ fn every_action_in_its_order() {
     let wishes = &report.wishes;
     assert!(wishes.done);
     assert_eq!(wishes.claims, ["M1.1", "M1.2", "M1"]);
-    assert_eq!(wishes.commit_message.as_deref(), Some("a: two"));
-    assert_eq!(wishes.ask, None);
+    let [part] = wishes.commit_parts.as_slice() else { panic!("{wishes:?}") };
+    assert_eq!((part.message.as_str(), part.paths.as_slice()), ("a: two", &["src/a.rs".to_owned()][..]));
+    assert_eq!((&wishes.commit_message, &wishes.ask), (&None, &None));
     let told = &session.told;
     let words: Vec<&str> = told.started.iter().map(|action| action.action.as_str()).collect();
     assert_eq!(words, ["write", "write", "patch", "run", "commit", "stop_success"]);

@@ -107,7 +107,8 @@ fn judge_commit(run: &mut Run, wanted: &CommitToProve) -> Result<Option<CommitPr
         return Ok(None);
     };
     run.record(EventBody::Prepared { baseline: baseline.clone(), surroundings, checks })?;
-    baseline_checks::report_setup_hint(run)?;
+    let setup = installed::missing_setup_hint(run)?;
+    baseline_checks::report_setup_hint(run, setup)?;
     let subject = Subject {
         commit: wanted.commit.clone(),
         checked: wanted.commit.clone(),

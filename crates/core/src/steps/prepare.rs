@@ -24,9 +24,13 @@ pub(crate) fn prepare(run: &mut Run) -> Result<(), DriveError> {
         run.flush()?;
         run.boundary("prepare.after");
     }
-    match missing_programs::report_start_faults(run)? {
+    if run.ledger.ends_now() || run.state.spending.totals.sessions > 0 {
+        return Ok(());
+    }
+    let setup = installed::missing_setup_hint(run)?;
+    match missing_programs::report_start_faults(run, setup.as_deref())? {
         true => Ok(()),
-        false => baseline_checks::report_setup_hint(run),
+        false => baseline_checks::report_setup_hint(run, setup),
     }
 }
 

@@ -311,7 +311,11 @@ fn passing_checks_without_a_promise_are_not_the_end_unless_the_policy_says_so() 
 
 #[test]
 fn work_that_lacks_only_the_promise_ends_after_two_idle_sessions() {
-    let mut run = Run::new(|c| c.max_iterations = Some(9)).and_prepared();
+    let mut run = Run::new(|c| {
+        c.max_iterations = Some(9);
+        c.required_verifiers = Some(vec!["tests".into()]);
+    })
+    .and_prepared();
     for _ in 0..3 {
         assert!(matches!(decide(&run.0), Step::Work(_)));
         assert_eq!(run.iteration("t1", false, true, true), Verdict::NotPromised);

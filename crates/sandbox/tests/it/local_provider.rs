@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 const STOPPED: &str = "stopped";
 const WORK: &str = "work";
+/// Its time is when the sandbox was made.
+const MADE: &str = "made";
 
 /// Keeps one folder per run in this one.
 #[derive(Debug)]
@@ -38,7 +40,7 @@ impl LocalProvider {
 }
 
 fn info(id: String, folder: &Path) -> SandboxInfo {
-    let made = folder.metadata().and_then(|about| about.modified()).unwrap();
+    let made = folder.join(MADE).metadata().and_then(|about| about.modified()).unwrap();
     SandboxInfo {
         run: Some(RunId::new(id.clone())),
         id,
@@ -65,7 +67,11 @@ impl SandboxProvider for LocalProvider {
         }
     }
     fn create(&self, spec: &SandboxSpec) -> Result<Box<dyn ManagedSandbox>, SandboxError> {
-        fs::create_dir_all(self.0.join(spec.run.as_str()).join(WORK)).unwrap();
+        let folder = self.0.join(spec.run.as_str());
+        fs::create_dir_all(folder.join(WORK)).unwrap();
+        if !folder.join(MADE).exists() {
+            fs::write(folder.join(MADE), "").unwrap();
+        }
         Ok(Box::new(self.open(spec.run.as_str(), &spec.env)?))
     }
     fn attach(&self, id: &str) -> Result<Option<Box<dyn ManagedSandbox>>, SandboxError> {

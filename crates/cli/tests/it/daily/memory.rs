@@ -198,7 +198,7 @@ fn stable_prompt_parts_come_first_in_every_dialect() {
         ];
         let first = changing.iter().filter_map(|title| three.find(title)).min().unwrap();
         assert!(same >= first, "{name}: {same} of {first} bytes are shared\n{}", &three[..first]);
-        for fixed in ["# How you work", "# Task (`", "# Guardrails", "# Notes"] {
+        for fixed in ["# How you work", "# Task (`", "# Guardrails"] {
             assert!(three[..same].contains(fixed), "{name}: {fixed}\n{three}");
         }
         let shown = three[..same].matches("# File `").count();

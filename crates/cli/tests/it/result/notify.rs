@@ -88,9 +88,9 @@ fn limits_gutters_needs_and_failures_are_notified() {
     let mark = env.path("limited").display().to_string();
     let limited = "echo 'HTTP 429 Too Many Requests' >&2; echo 'Retry-After: 1' >&2; exit 1";
     let script = format!(
-        "if [ ! -e {mark} ]; then : > {mark}; {limited}\nelse echo x > scratch.txt; echo 'all good so far'; fi"
+        "if [ ! -e {mark} ]; then : > {mark}; {limited}\nelse echo $RALPH_ITERATION > scratch.txt; echo 'all good so far'; fi"
     );
-    repo.configure(&[repo.agent("stub", &script)], "true", &json!({"max_iterations": 20}));
+    repo.configure(&[repo.agent("stub", &script)], "test -f part.txt", &json!({"max_iterations": 20}));
     run(&env, &repo, RUN, &[]).exits(3);
     let seen = web.occasions();
     assert_eq!(seen[..3], ["start", "limit_wait", "gutter"], "{seen:?}");

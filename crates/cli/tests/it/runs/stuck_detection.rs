@@ -51,14 +51,15 @@ fn repeated_failure_is_detected_despite_new_files() {
 #[test]
 fn machine_failures_are_told_apart_from_agent_failures() {
     let faults = [
-        ("./run.sh", "run.sh"),
+        ("./run.sh", "run.sh", 1),
         (
             "python3 -c 'import frobnicate_lib'",
             "`frobnicate_lib` is not installed; run `pip install frobnicate_lib`",
+            2,
         ),
-        ("frobnicate --all", "`frobnicate` is not installed"),
+        ("frobnicate --all", "`frobnicate` is not installed", 1),
     ];
-    for (check, told) in faults {
+    for (check, told, sessions) in faults {
         let env = TestEnv::new(RALPH);
         let repo = TestRepo::with_task(&env);
         repo.write("run.sh", "#!/bin/sh\nexit 0\n");
@@ -67,7 +68,7 @@ fn machine_failures_are_told_apart_from_agent_failures() {
         let agent = repo.agent("one", "echo $RALPH_ITERATION > part$RALPH_ITERATION.txt; echo 'Tried.'");
         repo.configure(&[agent], check, &json!({"max_iterations": 12, "baseline": true}));
         let run = repo.run(&[]).exits(3).json();
-        assert_eq!(run["iterations"], 2, "{check}: {run}");
+        assert_eq!(run["iterations"], sessions, "{check}: {run}");
         let kinds = repo.kinds();
         let first = kinds.iter().position(|kind| kind == "iteration_started").unwrap();
         let events = repo.events();

@@ -326,13 +326,13 @@ fn is_suspicious_failure(run: &Run, result: &CheckResult) -> bool {
 }
 
 /// Reports environment failures with the fix; the task may be to fix them.
-pub(crate) fn report_setup_hint(run: &mut Run) -> Result<(), DriveError> {
+pub(crate) fn report_setup_hint(run: &mut Run, setup: Option<String>) -> Result<(), DriveError> {
     let Some(checks) = run.state.baseline_checks.clone() else { return Ok(()) };
     let failing: Vec<_> = checks.results.iter().filter(|result| !result.passed).collect();
     if failing.is_empty() {
         return Ok(());
     }
-    if let Some(hint) = installed::missing_setup_hint(run)? {
+    if let Some(hint) = setup {
         return run.notice(hint);
     }
     let with = installed::with_installed(run);

@@ -112,38 +112,35 @@ impl ExecSink for SilentSink {
 
 /// Reports once why the checks can't pass, with the fix, and whether it found something. Rejects nothing, because fixing
 /// that may be the task.
-pub(crate) fn report_start_faults(run: &mut Run) -> Result<bool, DriveError> {
-    if run.ledger.ends_now() || run.state.spending.totals.sessions > 0 {
+pub(crate) fn report_start_faults(run: &mut Run, setup: Option<&str>) -> Result<bool, DriveError> {
+    if setup.is_none() && report_missing_programs(run)? {
         return Ok(true);
     }
-    if installed::missing_setup_hint(run)?.is_none() && report_missing_programs(run)? {
-        return Ok(true);
-    }
-    let Some(message) = check_fault(run)? else { return Ok(false) };
+    let Some(message) = check_fault(run, setup) else { return Ok(false) };
     run.notice(format!("warning: {message}"))?;
     Ok(true)
 }
 
 /// A required check that can't start in a sandbox where nothing can be installed.
-fn check_fault(run: &Run) -> Result<Option<String>, DriveError> {
+fn check_fault(run: &Run, setup: Option<&str>) -> Option<String> {
     let state = &run.ledger.state;
     let settings = &state.spec.settings;
     let can_install = settings.isolation == Isolation::None
         || run.ports.sandbox.capabilities().surroundings == HostAccess::Own;
-    let Some(checks) = state.baseline_checks.as_ref().filter(|_| !can_install) else { return Ok(None) };
+    let checks = state.baseline_checks.as_ref().filter(|_| !can_install)?;
     for verifier in settings.required() {
         let failing = checks.results.iter().find(|result| result.name == verifier.name && !result.passed);
         let Some(result) = failing else { continue };
         let output = read_tail(&run.ledger.record_dir.path().join(&result.log), OUTPUT_MAX);
         let Some(lack) = lack(state, verifier, result.exit_code, &output) else { continue };
         let name = &verifier.name;
-        if let Some(hint) = installed::missing_setup_hint(run)? {
-            return Ok(Some(format!("{name}: {hint}")));
+        if let Some(hint) = setup {
+            return Some(format!("{name}: {hint}"));
         }
         let with = installed::with_installed(run);
-        return Ok(Some(format!("{name} cannot run on the original files{with}: {lack}")));
+        return Some(format!("{name} cannot run on the original files{with}: {lack}"));
     }
-    Ok(None)
+    None
 }
 
 /// What a check lacks apart from the work. A traceback doesn't count: a missing import may be what the task

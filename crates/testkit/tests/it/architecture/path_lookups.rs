@@ -22,7 +22,6 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
         &[
             ("agents/src/tools/kit/read_file.rs", 1),
             ("app/src/start/fleet_mark.rs", 1),
-            ("app/src/read/older.rs", 3),
             ("app/src/trust/repo_file.rs", 4),
             ("app/src/resume/adopt.rs", 1),
             ("app/src/resume/elsewhere.rs", 3),
@@ -35,6 +34,7 @@ const HOMES: &[(&str, &[(&str, usize)])] = &[
             ("fleet/src/drive.rs", 1),
             ("fleet/src/login.rs", 1),
             ("fleet/src/mirror.rs", 3),
+            ("fleet/src/output.rs", 2),
             ("git/src/agent_copy/mod.rs", 1),
             ("git/src/agent_copy/lent.rs", 2),
             ("git/src/agent_copy/git_dir.rs", 1),

@@ -16,7 +16,7 @@ fn synchronous_standby_loses_no_sealed_event() {
     let warns = || ready().is(200).json()["warning"].as_str().map(str::to_owned);
     assert!(warns().is_some_and(|said| said.contains("synchronous standby")));
     let standby = world.postgres.standby();
-    assert_eq!(warns(), None, "a standby has everything");
+    until("a probe that sees the standby", || warns().is_none().then_some(()));
 
     let (run, issue) = world.add_of_issue("fail");
     let mut driver = world.spawn(0, &["--once", run.as_str()], None);
@@ -40,6 +40,7 @@ fn synchronous_standby_loses_no_sealed_event() {
     );
     // The server continues with the new one, which has no standby.
     until("the server", || (ready().status == 200).then_some(()));
-    assert!(warns().is_some_and(|said| said.contains("synchronous standby")));
+    let lacks_standby = || warns().is_some_and(|said| said.contains("synchronous standby"));
+    until("the warning", || lacks_standby().then_some(()));
     served.row_when(run.as_str(), "the end", |row| row["status"] == "done");
 }

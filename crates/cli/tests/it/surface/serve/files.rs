@@ -79,7 +79,7 @@ fn notes_and_guardrails_are_append_only() {
 fn files_of_iterations_and_logs_are_read_where_the_engine_keeps_them() {
     let env = machine();
     let repo = TestRepo::with_task(&env);
-    repo.stub("printf work > part.txt", "grep -q work part.txt");
+    repo.stub("printf work > part.txt; echo '<promise>COMPLETE</promise>'", "grep -q work part.txt");
     let run = detached(&repo, &["--worktree"]);
     let server = Served::start(&env, &repo.dir, &[]);
     server.row_when(&run, "the end of the run", |row| row["status"] == "done");

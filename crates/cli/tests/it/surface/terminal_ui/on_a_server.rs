@@ -59,6 +59,7 @@ fn server_run_is_watched_steered_and_detached() {
     tmux.key("6");
     tmux.shows("passed tests");
     tmux.key("v");
+    tmux.shows("in your pager");
     tmux.key("a");
     tmux.shows("the folder of this run is on the server");
     tmux.key("q");
