@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_without_the_placeholder_or_for_another_server_reach_nobody() {
+    fn requests_without_the_placeholder_or_for_another_server_are_refused() {
         for (request, status) in [
             ("GET / HTTP/1.1\r\nX-Api-Key: sk-guess\r\n\r\n", "401"),
             ("GET http://evil.example/ HTTP/1.1\r\nX-Api-Key: KEY\r\n\r\n", "400"),

@@ -4,7 +4,7 @@
 -- crash    the driver died: held back for 10 s, 30 s, 2 min, 10 min
 -- worker   this machine can't drive the run: others may at once, this one after the same times
 --
--- After five crashes or unfit workers without an iteration in between, the run rests until somebody steers it. A lease that
+-- After five crashes or unfit workers without an iteration in between, the run rests until a person steers it. A lease that
 -- runs out is the fourth class, `lost`; `take` answers it.
 CREATE OR REPLACE FUNCTION ralph_seal.fault(of_run TEXT, of_epoch BIGINT, class TEXT, why TEXT) RETURNS BOOLEAN
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
